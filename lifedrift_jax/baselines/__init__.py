@@ -1,0 +1,1 @@
+"""Baseline policies, by name."""

@@ -1,0 +1,48 @@
+"""The graders: one weighted sum of components; a task is a choice of weights."""
+
+import jax
+import jax.numpy as jnp
+
+from lifedrift_jax.life_drift.types import Params, State
+
+
+def components(state: State, params: Params) -> tuple[jax.Array, ...]:
+    """The graded quantities of an episode so far, each () float, named by
+    `tables.COMPONENTS`. All lie in [0, 1].
+
+    Means and the population variance run over the start state and all states since; the
+    mean reward over the steps. Nothing is divided by a traced count: products with 1/n
+    have the same bits in every compiled program.
+    """
+    one = jnp.ones_like(state.alignment)
+    steps = state.step.astype(one.dtype)
+    per_state = one / (steps + 1)
+    per_step = one / jnp.maximum(steps, 1)
+    start_alignment, start_drift, _, start_fatigue, _ = params.start
+    energy_shift = state.energy_sum * per_state
+    energy_variance = state.energy_square_sum * per_state - energy_shift * energy_shift
+    return (
+        jnp.minimum(state.alignment / params.grade_target, 1),
+        jnp.minimum((1 - state.drift) / params.grade_target, 1),
+        start_alignment + state.alignment_sum * per_state,
+        1 - (start_fatigue + state.fatigue_sum * per_state),
+        1 - state.fatigue,
+        1 - (start_drift + state.drift_sum * per_state),
+        jnp.maximum(1 - params.grade_variance_scale * energy_variance, 0),
+        1 - state.fatigue_max,
+        jnp.clip((state.reward_sum * per_step + 1) / 2, 0, 1),
+    )
+
+
+def unclamped_grade(state: State, params: Params) -> jax.Array:
+    """() float in [0, 1], the weighted sum of the components."""
+    parts = components(state, params)
+    return sum(
+        (params.grade_weights[i] * part for i, part in enumerate(parts)),
+        start=jnp.zeros_like(state.alignment),
+    )
+
+
+def grade(state: State, params: Params) -> jax.Array:
+    """() float, the score: `unclamped_grade` clamped to [grade_low, grade_high]."""
+    return jnp.clip(unclamped_grade(state, params), params.grade_low, params.grade_high)

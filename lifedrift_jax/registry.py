@@ -1,0 +1,111 @@
+"""The table of environment ids. Families are imported when one of their ids is made."""
+
+import difflib
+import importlib
+import re
+from dataclasses import fields, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from lifedrift_jax.core import Env
+
+# id -> "module:function"; the function takes the task's name and returns (env, params)
+_REGISTRY: dict[str, str] = {
+    "life_drift/drift_correction-v0": "lifedrift_jax.life_drift:make",
+    "life_drift/energy_balance-v0": "lifedrift_jax.life_drift:make",
+    "life_drift/long_term_stability-v0": "lifedrift_jax.life_drift:make",
+}
+_ID = re.compile(r"(?P<family>\w+)/(?P<task>\w+)-v(?P<version>\d+)")
+
+
+def registered() -> tuple[str, ...]:
+    """All ids, in the order of registration."""
+    return tuple(_REGISTRY)
+
+
+def register(env_id: str, entry_point: str) -> None:
+    """Add an id.
+
+    Args:
+        env_id: `family/task-vN`, not yet taken.
+        entry_point: `"module:function"`; `function(env_id)` returns (env, params).
+
+    Raises:
+        ValueError: the id or the entry point has another form, or the id is taken.
+    """
+    if not _ID.fullmatch(env_id):
+        raise ValueError(f"env_id is {env_id!r}: use family/task-vN, such as my_family/my_task-v0")
+    if env_id in _REGISTRY:
+        raise ValueError(f"env_id {env_id!r} is registered already, to {_REGISTRY[env_id]!r}")
+    if not re.fullmatch(r"[\w.]+:\w+", entry_point):
+        raise ValueError(f"entry_point is {entry_point!r}: use 'module:function'")
+    _REGISTRY[env_id] = entry_point
+
+
+def resolve(env_id: str) -> str:
+    """The full id; an id without `-vN` means the highest registered version.
+
+    Raises:
+        ValueError: no such id; the message names the closest ones.
+    """
+    if env_id in _REGISTRY:
+        return env_id
+    versions = [i for i in _REGISTRY if i.rpartition("-v")[0] == env_id]
+    if versions:
+        return max(versions, key=lambda i: int(i.rpartition("-v")[2]))
+    close = difflib.get_close_matches(env_id, _REGISTRY, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"use one of {', '.join(_REGISTRY)}"
+    raise ValueError(f"no environment {env_id!r}: {hint}")
+
+
+def make(env_id: str, **overrides: Any) -> tuple[Env, Any]:
+    """An environment and its default params, leaves float32 and int32.
+
+    Args:
+        env_id: `family/task-vN`; without `-vN` the highest registered version.
+        **overrides: params fields to replace, such as `cascade_threshold=0.9`; values are
+            cast to the field's dtype and must have its shape.
+
+    Returns:
+        (env, params). Equal ids give equal (hashable) envs, which share compilations.
+
+    Raises:
+        ValueError: unknown id, unknown field, or a value of the wrong shape or range.
+    """
+    env_id = resolve(env_id)
+    module, _, function = _REGISTRY[env_id].partition(":")
+    env, params = getattr(importlib.import_module(module), function)(env_id)
+    return env, override(params, **overrides)
+
+
+def override(params: Any, **overrides: Any) -> Any:
+    """`params` with fields replaced, names, shapes and ranges checked (see `make`)."""
+    names = [f.name for f in fields(params)]
+    for name, value in overrides.items():
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"legal names: {', '.join(names)}"
+            raise ValueError(f"no parameter {name!r}: {hint}")
+        overrides[name] = _cast(name, value, getattr(params, name))
+    changed = replace(params, **overrides)
+    if hasattr(changed, "validate"):
+        changed.validate()
+    return changed
+
+
+def _cast(name: str, value: Any, old: Any) -> Any:
+    """`value` with the structure, shapes and dtypes of `old`."""
+    if jax.tree.structure(value) != jax.tree.structure(old):
+        raise ValueError(f"{name} is {value!r}: it must be a {type(old).__name__}")
+
+    def leaf(new: Any, default: jax.Array) -> jax.Array:
+        array = jnp.asarray(new)
+        if array.shape != default.shape:
+            raise ValueError(f"{name} has shape {array.shape}: it must be {default.shape}")
+        if jnp.issubdtype(default.dtype, jnp.integer) and bool(jnp.any(array != array.astype(int))):
+            raise ValueError(f"{name} is {new!r}: it must be a whole number")
+        return array.astype(default.dtype)
+
+    return jax.tree.map(leaf, value, old)

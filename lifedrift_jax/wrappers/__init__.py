@@ -1,0 +1,1 @@
+"""Wrappers; each knows the contract of `core.Env` and no family."""
