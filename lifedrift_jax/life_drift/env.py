@@ -58,7 +58,8 @@ class LifeDrift(Env[State, Params, Noise]):
         """[10] float32, see `observation_names`."""
         last_phase = len(tables.PHASES) - 1
         phase = dynamics.day_phase(state.step, params.max_steps).astype(jnp.float32) / last_phase
-        fraction = state.step.astype(jnp.float32) / params.max_steps.astype(jnp.float32)
+        # Times 1/n: a division by n may round differently alone and under vmap.
+        fraction = state.step.astype(jnp.float32) * (1 / params.max_steps.astype(jnp.float32))
         values = [x.astype(jnp.float32) for x in self.variables(state)]
         task = [(params.task == i).astype(jnp.float32) for i in range(len(tables.TASKS))]
         return jnp.stack([*values, phase, fraction, *task])

@@ -1,0 +1,358 @@
+"""Play very many episodes of one policy on one task, and summarise them.
+
+Episode i of a seed draws from `fold_in(root, i)` with its global index, so its result does
+not depend on the chunk it falls into, on the chunk size, or on how many devices share the
+work. Memory does not depend on the number of episodes.
+"""
+
+import dataclasses
+import hashlib
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from lifedrift_jax import rollout, summary
+from lifedrift_jax.core import Env, Policy, horizon
+from lifedrift_jax.rng import IMPLEMENTATION, SEED_LIMIT, checked_seed, episode_key
+from lifedrift_jax.run_folder import RunFolder
+from lifedrift_jax.summary import Summary, Totals
+
+CHUNKS_IN_FLIGHT = 2  # chunks dispatched before the host looks at the first
+
+
+class Chunk(NamedTuple):
+    """What one chunk returns, n episodes.
+
+    Attributes:
+        totals: its contribution to the summary.
+        outcome: leaves [n], in the order of the episodes.
+    """
+
+    totals: Totals
+    outcome: rollout.Outcome
+
+
+class Plan(NamedTuple):
+    """Which episodes are played: number i of N is episode `indices(i)` of seed `seeds(i)`.
+
+    Attributes:
+        seed: the seed of all episodes, or None.
+        seeds: [N] uint32, one seed an episode (its index is then 0), or None.
+        num_episodes: N.
+    """
+
+    seed: int | None
+    seeds: np.ndarray | None
+    num_episodes: int
+
+    def slice(self, first: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Seeds and indices, [size] uint32 each, of `size` episodes from number `first`;
+        past the end they repeat the last episode.
+        """
+        number = np.minimum(np.arange(first, first + size), self.num_episodes - 1)
+        if self.seeds is not None:
+            return self.seeds[number], np.zeros(size, np.uint32)
+        return np.full(size, self.seed, np.uint32), number.astype(np.uint32)
+
+
+def sweep(
+    env: Env,
+    policy: Policy,
+    params: Any,
+    seeds: int | Sequence[int] | np.ndarray = 0,
+    num_episodes: int | None = None,
+    *,
+    num_steps: int | None = None,
+    chunk_size: int | None = None,
+    steps: bool = True,
+    out: str | Path | None = None,
+    rows: bool = False,
+    env_id: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    devices: Sequence[jax.Device] | None = None,
+) -> Summary:
+    """Play episodes in chunks and summarise them.
+
+    Args:
+        env, policy, params: what to play.
+        seeds: an int in [0, 2**32): the root of episodes 0 .. num_episodes - 1; or an array
+            of such ints: episode 0 of each.
+        num_episodes: how many, below 2**32; with an array of seeds its length, or omitted.
+        num_steps: steps to play, by default `params.max_steps`. Episodes not finished by
+            then are counted and left out of every mean.
+        chunk_size: episodes a compiled call plays; a multiple of the number of devices is
+            used. By default as large as memory for steps allows, at most 65,536 on CPU.
+        steps: also summarise step by step (variables, action shares); False is faster.
+        out: folder for summary.json and the state of the run. A run that was killed goes
+            on where it was, redoes no finished chunk, and ends with the same bytes.
+        rows: write one row an episode to `out`/episodes/*.parquet.
+        env_id: recorded in the description.
+        progress: called with (episodes done, episodes in all) after each chunk.
+        devices: share each chunk among these, by default all local devices.
+
+    Returns:
+        The summary.
+
+    Raises:
+        ValueError: a seed or a size is out of range, or `out` holds another sweep.
+    """
+    plan = _plan(seeds, num_episodes)
+    num_steps = horizon(params) if num_steps is None else _positive("num_steps", num_steps)
+    devices = tuple(jax.local_devices() if devices is None else devices)
+    size = default_chunk_size(num_steps) if chunk_size is None else chunk_size
+    size = _positive("chunk_size", size)
+    size = math.ceil(min(size, plan.num_episodes) / len(devices)) * len(devices)
+    if rows and out is None:
+        raise ValueError("rows is True but out is None: name a folder for the rows")
+
+    description = _describe(env, policy, params, plan, num_steps, size, steps, env_id)
+    folder = None if out is None else RunFolder(out, description)
+    program = partial(_play_chunk, env=env, policy=policy, num_steps=num_steps, steps=steps)
+    began = time.perf_counter()
+    totals, first_chunk = _resume(folder, program, params, plan, size)
+    for number, chunk in _chunks(program, params, plan, size, first_chunk, devices):
+        totals = summary.merge(totals, jax.device_get(chunk.totals))
+        first = number * size
+        if folder is not None:
+            if rows:
+                folder.save_rows(first, _columns(env, plan, first, size, chunk.outcome))
+            folder.save_totals(totals, number + 1)
+        if progress is not None:
+            progress(min(first + size, plan.num_episodes), plan.num_episodes)
+
+    assert totals is not None  # a plan has at least one episode
+    names = {"events": env.event_names, "actions": env.action_names}
+    names["variables"] = env.variable_names
+    result = summary.summarise(totals, description, names, return_bounds(env, num_steps))
+    if folder is not None:
+        folder.save_json("summary.json", result.to_dict())
+        folder.save_json(
+            "timing.json", _timing(time.perf_counter() - began, plan, first_chunk * size)
+        )
+    return result
+
+
+def outcomes(
+    env: Env,
+    policy: Policy,
+    params: Any,
+    seeds: int | Sequence[int] | np.ndarray = 0,
+    num_episodes: int | None = None,
+    *,
+    num_steps: int | None = None,
+    chunk_size: int | None = None,
+) -> rollout.Outcome:
+    """The outcome of every episode of a sweep: NumPy leaves [num_episodes]. See `sweep`."""
+    plan = _plan(seeds, num_episodes)
+    num_steps = horizon(params) if num_steps is None else _positive("num_steps", num_steps)
+    size = default_chunk_size(num_steps) if chunk_size is None else chunk_size
+    size = min(_positive("chunk_size", size), plan.num_episodes)
+    program = partial(_play_chunk, env=env, policy=policy, num_steps=num_steps, steps=False)
+    devices = tuple(jax.local_devices()[:1])
+    parts = [
+        jax.device_get(chunk.outcome)
+        for _, chunk in _chunks(program, params, plan, size, 0, devices)
+    ]
+    return jax.tree.map(lambda *x: np.concatenate(x)[: plan.num_episodes], *parts)
+
+
+def default_chunk_size(num_steps: int) -> int:
+    """Episodes a chunk: a power of two, 65,536 on CPU and 2**20 elsewhere, fewer for long
+    episodes, so that the variables of all steps stay near 64 MB (CPU) or 1 GB.
+    """
+    cap, step_cap = (2**16, 2**21) if jax.default_backend() == "cpu" else (2**20, 2**25)
+    return max(1, min(cap, 2 ** int(math.log2(max(step_cap // num_steps, 1)))))
+
+
+def return_bounds(env: Env, num_steps: int) -> tuple[float, float]:
+    """Bounds of an episode's return, those of the return's histogram."""
+    low, high = env.reward_range
+    return low * num_steps, high * num_steps
+
+
+@partial(jax.jit, static_argnames=("env", "policy", "num_steps", "steps"))
+def _play_chunk(seeds, indices, count, params, *, env, policy, num_steps, steps) -> Chunk:
+    """Play the episodes (seeds[i], indices[i]), [n] uint32; the first `count` of them count."""
+
+    def play_one(seed, index, in_plan):
+        key = episode_key(jax.random.key(seed, impl=IMPLEMENTATION), index)
+        play = rollout.start(key, env, policy, params)
+        first = _watch(env.variables(play.state), in_plan) if steps else None
+
+        def body(play, step):
+            play, seen = rollout.advance(play, step, env, policy, params)
+            if not steps:
+                return play, None
+            took = seen.valid & in_plan
+            chosen = [seen.action == a for a in range(env.num_actions)]
+            return play, (_watch(env.variables(seen.state), took), _watch(chosen, took))
+
+        play, watched = jax.lax.scan(body, play, jnp.arange(num_steps, dtype=jnp.int32))
+        return rollout.finish(play, env, params), (first, watched)
+
+    in_plan = jnp.arange(seeds.shape[0], dtype=jnp.int32) < count
+    # Sums over episodes are taken inside the scan, so no [T, n] array is ever stored.
+    outcome, watched = jax.vmap(play_one, out_axes=(0, None))(seeds, indices, in_plan)
+    return Chunk(_measure(outcome, watched, in_plan, env, num_steps), outcome)
+
+
+@jax.custom_batching.custom_vmap
+def _sum_over_batch(x: jax.Array) -> jax.Array:
+    """Sum of a () value over the axis of an enclosing vmap; the result has no batch axis."""
+    return x
+
+
+@_sum_over_batch.def_vmap
+def _(axis_size, in_batched, x):
+    return summary.total(x) if in_batched[0] else x * axis_size, False
+
+
+def _watch(values: Sequence[jax.Array], took: jax.Array) -> tuple[jax.Array, ...]:
+    """How many episodes took a step, and the sums [V] of their values and squares."""
+    numbers = [jnp.where(took, x, 0).astype(jnp.float32) for x in values]
+    return (
+        _sum_over_batch(took.astype(jnp.float32)),
+        jnp.stack([_sum_over_batch(x) for x in numbers]),
+        jnp.stack([_sum_over_batch(x * x) for x in numbers]),
+    )
+
+
+def _measure(outcome, watched, in_plan, env, num_steps) -> Totals:
+    counted = in_plan & outcome.finished
+    graded = jnp.stack([outcome.score, outcome.episode_return])
+    actions, variables = _measure_steps(*watched, env, num_steps)
+    return Totals(
+        episodes=jnp.sum(in_plan, dtype=jnp.int32),
+        score=summary.moments(outcome.score, counted),
+        episode_return=summary.moments(outcome.episode_return, counted),
+        length=summary.moments(outcome.length.astype(outcome.score.dtype), counted),
+        score_bins=summary.histogram(outcome.score, counted, (0.0, 1.0)),
+        return_bins=summary.histogram(
+            outcome.episode_return, counted, return_bounds(env, num_steps)
+        ),
+        low=jnp.min(jnp.where(counted, graded, jnp.inf), axis=1),
+        high=jnp.max(jnp.where(counted, graded, -jnp.inf), axis=1),
+        events=tuple(jnp.sum(event & counted, dtype=jnp.int32) for event in outcome.events),
+        actions=actions,
+        variables=variables,
+    )
+
+
+def _measure_steps(first, watched, env, num_steps) -> tuple[jax.Array, summary.Moments]:
+    """Action counts [T, A] and Moments of the variables [T + 1, V]; A = V = 0 if not watched."""
+    if watched is None:
+        nothing = jnp.zeros((num_steps + 1, 0))
+        moments = summary.Moments(nothing, nothing, nothing)
+        return jnp.zeros((num_steps, 0), jnp.int32), moments
+    after, (_, chosen, _) = watched
+    count, total, square = (
+        jnp.concatenate([a[None], b]) for a, b in zip(first, after, strict=True)
+    )
+    n = jnp.maximum(count, 1)[:, None]
+    mean = total / n
+    counts = jnp.broadcast_to(count[:, None], total.shape).astype(jnp.int32)
+    spread = jnp.maximum(square - total * mean, 0)
+    return chosen.astype(jnp.int32), summary.Moments(counts, mean, spread)
+
+
+def _chunks(
+    program: Callable[..., Chunk], params: Any, plan: Plan, size: int, first_chunk: int, devices
+) -> Iterator[tuple[int, Chunk]]:
+    """(number, chunk) in order, a few chunks dispatched ahead of the one yielded."""
+    mesh = Mesh(np.array(devices), ("episodes",))
+    share = NamedSharding(mesh, PartitionSpec("episodes"))
+    params = jax.device_put(params, NamedSharding(mesh, PartitionSpec()))
+    flying: deque[tuple[int, Chunk]] = deque()
+    for number in range(first_chunk, math.ceil(plan.num_episodes / size)):
+        first = number * size
+        seeds, indices = jax.device_put(plan.slice(first, size), share)
+        count = np.int32(min(size, plan.num_episodes - first))
+        flying.append((number, program(seeds, indices, count, params)))
+        if len(flying) > CHUNKS_IN_FLIGHT:
+            yield flying.popleft()
+    yield from flying
+
+
+def _resume(folder, program, params, plan, size) -> tuple[Totals | None, int]:
+    """Totals of the chunks already done, and how many there are."""
+    if folder is None:
+        return None, 0
+    word = jax.ShapeDtypeStruct((size,), jnp.uint32)
+    template = jax.eval_shape(program, word, word, np.int32(0), params).totals
+    return folder.load_totals(template)
+
+
+def _columns(env: Env, plan: Plan, first: int, size: int, outcome) -> dict[str, np.ndarray]:
+    """Table of a chunk's episodes, padding dropped."""
+    seeds, indices = plan.slice(first, size)
+    outcome = jax.device_get(outcome)
+    columns = {
+        "seed": seeds,
+        "index": indices,
+        "score": outcome.score,
+        "episode_return": outcome.episode_return,
+        "length": outcome.length,
+        "finished": outcome.finished,
+        **dict(zip(env.event_names, outcome.events, strict=True)),
+    }
+    return {name: np.asarray(x)[: plan.num_episodes - first] for name, x in columns.items()}
+
+
+def _plan(seeds: int | Sequence[int] | np.ndarray, num_episodes: int | None) -> Plan:
+    if np.ndim(seeds) == 0:
+        seed = checked_seed(seeds)  # type: ignore[arg-type]
+        count = _positive("num_episodes", 1 if num_episodes is None else num_episodes)
+        if count > SEED_LIMIT:
+            raise ValueError(f"num_episodes is {count}: at most 2**32, the range of an index")
+        return Plan(seed, None, count)
+    values = np.asarray(seeds)
+    if values.ndim != 1 or not len(values) or not np.issubdtype(values.dtype, np.integer):
+        raise ValueError(f"seeds has shape {values.shape}, dtype {values.dtype}: use [N] integers")
+    if num_episodes not in (None, len(values)):
+        raise ValueError(f"num_episodes is {num_episodes} but seeds has {len(values)} entries")
+    for extreme in (values.min(), values.max()):
+        checked_seed(extreme)
+    return Plan(None, values.astype(np.uint32), len(values))
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{name} is {value!r}: it must be a whole number of at least 1")
+    return int(value)
+
+
+def _describe(env, policy, params, plan, num_steps, size, steps, env_id) -> dict[str, Any]:
+    """What decides the result, as plain JSON values."""
+    digest = None if plan.seeds is None else hashlib.sha256(plan.seeds.tobytes()).hexdigest()
+    return {
+        "env": env_id or type(env).__name__,
+        "policy": policy.name,
+        "params": jax.tree.map(lambda x: np.asarray(x).tolist(), dataclasses.asdict(params)),
+        "seeds": plan.seed if digest is None else f"sha256:{digest}",
+        "num_episodes": plan.num_episodes,
+        "num_steps": num_steps,
+        "chunk_size": size,
+        "watched_steps": steps,
+        "jax": jax.__version__,
+        "backend": jax.default_backend(),
+    }
+
+
+def _timing(seconds: float, plan: Plan, skipped: int) -> dict[str, Any]:
+    played = max(plan.num_episodes - skipped, 0)
+    return {
+        "seconds": seconds,
+        "episodes": played,
+        "episodes_per_second": played / seconds,
+        "device": jax.devices()[0].device_kind,
+        "devices": jax.local_device_count(),
+    }
