@@ -233,5 +233,5 @@ def horizon(params: Any) -> int:
     """The largest `max_steps` of concrete (perhaps stacked) params, as a Python int."""
     try:
         return int(np.max(params.max_steps))
-    except jax.errors.TracerArrayConversionError:
+    except jax.errors.JAXTypeError:
         raise ValueError("max_steps is traced here: pass num_steps=... as a Python int") from None

@@ -21,24 +21,13 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from lifedrift_jax import rollout, summary
+from lifedrift_jax.chunk import Chunk, play_chunk, return_bounds
 from lifedrift_jax.core import Env, Policy, horizon
-from lifedrift_jax.rng import IMPLEMENTATION, SEED_LIMIT, checked_seed, episode_key
+from lifedrift_jax.rng import SEED_LIMIT, checked_seed
 from lifedrift_jax.run_folder import RunFolder
 from lifedrift_jax.summary import Summary, Totals
 
 CHUNKS_IN_FLIGHT = 2  # chunks dispatched before the host looks at the first
-
-
-class Chunk(NamedTuple):
-    """What one chunk returns, n episodes.
-
-    Attributes:
-        totals: its contribution to the summary.
-        outcome: leaves [n], in the order of the episodes.
-    """
-
-    totals: Totals
-    outcome: rollout.Outcome
 
 
 class Plan(NamedTuple):
@@ -116,7 +105,7 @@ def sweep(
 
     description = _describe(env, policy, params, plan, num_steps, size, steps, env_id)
     folder = None if out is None else RunFolder(out, description)
-    program = partial(_play_chunk, env=env, policy=policy, num_steps=num_steps, steps=steps)
+    program = partial(play_chunk, env=env, policy=policy, num_steps=num_steps, steps=steps)
     began = time.perf_counter()
     totals, first_chunk = _resume(folder, program, params, plan, size)
     for number, chunk in _chunks(program, params, plan, size, first_chunk, devices):
@@ -156,7 +145,7 @@ def outcomes(
     num_steps = horizon(params) if num_steps is None else _positive("num_steps", num_steps)
     size = default_chunk_size(num_steps) if chunk_size is None else chunk_size
     size = min(_positive("chunk_size", size), plan.num_episodes)
-    program = partial(_play_chunk, env=env, policy=policy, num_steps=num_steps, steps=False)
+    program = partial(play_chunk, env=env, policy=policy, num_steps=num_steps, steps=False)
     devices = tuple(jax.local_devices()[:1])
     parts = [
         jax.device_get(chunk.outcome)
@@ -171,97 +160,6 @@ def default_chunk_size(num_steps: int) -> int:
     """
     cap, step_cap = (2**16, 2**21) if jax.default_backend() == "cpu" else (2**20, 2**25)
     return max(1, min(cap, 2 ** int(math.log2(max(step_cap // num_steps, 1)))))
-
-
-def return_bounds(env: Env, num_steps: int) -> tuple[float, float]:
-    """Bounds of an episode's return, those of the return's histogram."""
-    low, high = env.reward_range
-    return low * num_steps, high * num_steps
-
-
-@partial(jax.jit, static_argnames=("env", "policy", "num_steps", "steps"))
-def _play_chunk(seeds, indices, count, params, *, env, policy, num_steps, steps) -> Chunk:
-    """Play the episodes (seeds[i], indices[i]), [n] uint32; the first `count` of them count."""
-
-    def play_one(seed, index, in_plan):
-        key = episode_key(jax.random.key(seed, impl=IMPLEMENTATION), index)
-        play = rollout.start(key, env, policy, params)
-        first = _watch(env.variables(play.state), in_plan) if steps else None
-
-        def body(play, step):
-            play, seen = rollout.advance(play, step, env, policy, params)
-            if not steps:
-                return play, None
-            took = seen.valid & in_plan
-            chosen = [seen.action == a for a in range(env.num_actions)]
-            return play, (_watch(env.variables(seen.state), took), _watch(chosen, took))
-
-        play, watched = jax.lax.scan(body, play, jnp.arange(num_steps, dtype=jnp.int32))
-        return rollout.finish(play, env, params), (first, watched)
-
-    in_plan = jnp.arange(seeds.shape[0], dtype=jnp.int32) < count
-    # Sums over episodes are taken inside the scan, so no [T, n] array is ever stored.
-    outcome, watched = jax.vmap(play_one, out_axes=(0, None))(seeds, indices, in_plan)
-    return Chunk(_measure(outcome, watched, in_plan, env, num_steps), outcome)
-
-
-@jax.custom_batching.custom_vmap
-def _sum_over_batch(x: jax.Array) -> jax.Array:
-    """Sum of a () value over the axis of an enclosing vmap; the result has no batch axis."""
-    return x
-
-
-@_sum_over_batch.def_vmap
-def _(axis_size, in_batched, x):
-    return summary.total(x) if in_batched[0] else x * axis_size, False
-
-
-def _watch(values: Sequence[jax.Array], took: jax.Array) -> tuple[jax.Array, ...]:
-    """How many episodes took a step, and the sums [V] of their values and squares."""
-    numbers = [jnp.where(took, x, 0).astype(jnp.float32) for x in values]
-    return (
-        _sum_over_batch(took.astype(jnp.float32)),
-        jnp.stack([_sum_over_batch(x) for x in numbers]),
-        jnp.stack([_sum_over_batch(x * x) for x in numbers]),
-    )
-
-
-def _measure(outcome, watched, in_plan, env, num_steps) -> Totals:
-    counted = in_plan & outcome.finished
-    graded = jnp.stack([outcome.score, outcome.episode_return])
-    actions, variables = _measure_steps(*watched, env, num_steps)
-    return Totals(
-        episodes=jnp.sum(in_plan, dtype=jnp.int32),
-        score=summary.moments(outcome.score, counted),
-        episode_return=summary.moments(outcome.episode_return, counted),
-        length=summary.moments(outcome.length.astype(outcome.score.dtype), counted),
-        score_bins=summary.histogram(outcome.score, counted, (0.0, 1.0)),
-        return_bins=summary.histogram(
-            outcome.episode_return, counted, return_bounds(env, num_steps)
-        ),
-        low=jnp.min(jnp.where(counted, graded, jnp.inf), axis=1),
-        high=jnp.max(jnp.where(counted, graded, -jnp.inf), axis=1),
-        events=tuple(jnp.sum(event & counted, dtype=jnp.int32) for event in outcome.events),
-        actions=actions,
-        variables=variables,
-    )
-
-
-def _measure_steps(first, watched, env, num_steps) -> tuple[jax.Array, summary.Moments]:
-    """Action counts [T, A] and Moments of the variables [T + 1, V]; A = V = 0 if not watched."""
-    if watched is None:
-        nothing = jnp.zeros((num_steps + 1, 0))
-        moments = summary.Moments(nothing, nothing, nothing)
-        return jnp.zeros((num_steps, 0), jnp.int32), moments
-    after, (_, chosen, _) = watched
-    count, total, square = (
-        jnp.concatenate([a[None], b]) for a, b in zip(first, after, strict=True)
-    )
-    n = jnp.maximum(count, 1)[:, None]
-    mean = total / n
-    counts = jnp.broadcast_to(count[:, None], total.shape).astype(jnp.int32)
-    spread = jnp.maximum(square - total * mean, 0)
-    return chosen.astype(jnp.int32), summary.Moments(counts, mean, spread)
 
 
 def _chunks(

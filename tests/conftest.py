@@ -26,3 +26,9 @@ def strict(request):
         return
     with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
         yield
+
+
+@pytest.fixture
+def clean_environ() -> dict[str, str]:
+    """Environment of a subprocess: ours, on CPU, without XLA flags."""
+    return {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}

@@ -11,19 +11,20 @@ def components(state: State, params: Params) -> tuple[jax.Array, ...]:
     `tables.COMPONENTS`. All lie in [0, 1].
 
     Means and the population variance run over the start state and all states since; the
-    mean reward over the steps. Nothing is divided by a traced count: products with 1/n
-    have the same bits in every compiled program.
+    mean reward over the steps. Nothing batched is divided by a parameter or a count: XLA
+    rounds x / n in one program unlike in another, but a product with 1 / n alike in all.
     """
-    one = jnp.ones_like(state.alignment)
+    one = jnp.ones_like(params.grade_target)
     steps = state.step.astype(one.dtype)
     per_state = one / (steps + 1)
     per_step = one / jnp.maximum(steps, 1)
+    per_target = one / params.grade_target
     start_alignment, start_drift, _, start_fatigue, _ = params.start
     energy_shift = state.energy_sum * per_state
     energy_variance = state.energy_square_sum * per_state - energy_shift * energy_shift
     return (
-        jnp.minimum(state.alignment / params.grade_target, 1),
-        jnp.minimum((1 - state.drift) / params.grade_target, 1),
+        jnp.minimum(state.alignment * per_target, 1),
+        jnp.minimum((1 - state.drift) * per_target, 1),
         start_alignment + state.alignment_sum * per_state,
         1 - (start_fatigue + state.fatigue_sum * per_state),
         1 - state.fatigue,
