@@ -3,11 +3,14 @@
 import difflib
 import importlib
 import re
-from dataclasses import fields, replace
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from lifedrift_jax.core import Env
 
@@ -65,14 +68,15 @@ def make(env_id: str, **overrides: Any) -> tuple[Env, Any]:
 
     Args:
         env_id: `family/task-vN`; without `-vN` the highest registered version.
-        **overrides: params fields to replace, such as `cascade_threshold=0.9`; values are
-            cast to the field's dtype and must have its shape.
+        **overrides: params fields to replace, such as `cascade_threshold=0.9`, or by a dotted
+            name inside a nested field: `make(env_id, **{"reward.alignment": 0.5})`. Values are
+            cast to the field's dtype; they must have its shape and be finite.
 
     Returns:
         (env, params). Equal ids give equal (hashable) envs, which share compilations.
 
     Raises:
-        ValueError: unknown id, unknown field, or a value of the wrong shape or range.
+        ValueError: unknown id, unknown field, or a value of the wrong kind, shape or range.
     """
     env_id = resolve(env_id)
     module, _, function = _REGISTRY[env_id].partition(":")
@@ -80,32 +84,65 @@ def make(env_id: str, **overrides: Any) -> tuple[Env, Any]:
     return env, override(params, **overrides)
 
 
-def override(params: Any, **overrides: Any) -> Any:
+def override(params: Any, /, **overrides: Any) -> Any:
     """`params` with fields replaced, names, shapes and ranges checked (see `make`)."""
-    names = [f.name for f in fields(params)]
+    names = list(_names(params))
     for name, value in overrides.items():
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"legal names: {', '.join(names)}"
             raise ValueError(f"no parameter {name!r}: {hint}")
-        overrides[name] = _cast(name, value, getattr(params, name))
-    changed = replace(params, **overrides)
-    if hasattr(changed, "validate"):
-        changed.validate()
-    return changed
+        params = _replace(params, name, _cast(name, value, attrgetter(name)(params)))
+    if overrides and hasattr(params, "validate"):
+        params.validate()
+    return params
+
+
+def _names(record: Any, prefix: str = "") -> Iterator[str]:
+    """Names of all fields of a dataclass, those of nested dataclasses as `outer.inner`."""
+    for field in fields(record) if is_dataclass(record) else ():
+        yield prefix + field.name
+        yield from _names(getattr(record, field.name), f"{prefix}{field.name}.")
+
+
+def _replace(record: Any, name: str, value: Any) -> Any:
+    """`record` with the field of dotted name `name` replaced."""
+    first, _, rest = name.partition(".")
+    if rest:
+        value = _replace(getattr(record, first), rest, value)
+    return replace(record, **{first: value})
 
 
 def _cast(name: str, value: Any, old: Any) -> Any:
-    """`value` with the structure, shapes and dtypes of `old`."""
-    if jax.tree.structure(value) != jax.tree.structure(old):
+    """`value` with the structure, shapes and dtypes of `old`; finite numbers only."""
+    structure: Any = jax.tree.structure(old)
+    if jax.tree_util.treedef_is_leaf(structure):
+        return _cast_leaf(name, value, old)
+    if jax.tree.structure(value) != structure:
         raise ValueError(f"{name} is {value!r}: it must be a {type(old).__name__}")
 
-    def leaf(new: Any, default: jax.Array) -> jax.Array:
-        array = jnp.asarray(new)
-        if array.shape != default.shape:
-            raise ValueError(f"{name} has shape {array.shape}: it must be {default.shape}")
-        if jnp.issubdtype(default.dtype, jnp.integer) and bool(jnp.any(array != array.astype(int))):
-            raise ValueError(f"{name} is {new!r}: it must be a whole number")
-        return array.astype(default.dtype)
+    def leaf(path: tuple, new: Any, default: jax.Array) -> jax.Array:
+        inner = jax.tree_util.keystr(path, simple=True, separator=".")
+        return _cast_leaf(f"{name}.{inner}", new, default)
 
-    return jax.tree.map(leaf, value, old)
+    return jax.tree_util.tree_map_with_path(leaf, value, old)
+
+
+def _cast_leaf(name: str, value: Any, old: jax.Array) -> jax.Array:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} is {value!r}: its rows differ in length") from None
+    if array.dtype.kind not in "iuf" and array.dtype != old.dtype:
+        raise ValueError(f"{name} is {value!r}: it must be a number")
+    if array.shape != old.shape:
+        raise ValueError(f"{name} has shape {array.shape}: it must be {old.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = array.astype(old.dtype)
+    if not np.all(np.isfinite(array) & np.isfinite(cast)):
+        raise ValueError(f"{name} is {value!r}: it must be finite in {old.dtype}")
+    if np.issubdtype(old.dtype, np.integer) and np.any(cast != array):
+        raise ValueError(
+            f"{name} is {value!r}: it must be a whole number in the range of {old.dtype}"
+        )
+    return jnp.asarray(cast)

@@ -59,7 +59,7 @@ def root_key(seed: int) -> jax.Array:
 
 def episode_key(root: jax.Array, index: jax.Array | int) -> jax.Array:
     """Key of the episode with GLOBAL index `index` (uint32 range) under `root`."""
-    return jax.random.fold_in(root, jnp.asarray(index).astype(jnp.uint32))
+    return jax.random.fold_in(root, jnp.uint32(index))
 
 
 def reset_key(key: jax.Array) -> jax.Array:
@@ -118,7 +118,7 @@ def _key_words(key: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _step_offset(step: jax.Array | int) -> jax.Array:
-    return jnp.asarray(step).astype(jnp.uint32) * jnp.uint32(STEP_INCREMENT)
+    return jnp.uint32(step) * jnp.uint32(STEP_INCREMENT)
 
 
 def _offset(key: jax.Array, first: int, second: jax.Array) -> jax.Array:

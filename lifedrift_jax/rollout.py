@@ -69,8 +69,7 @@ class Outcome(NamedTuple):
 def start(key: jax.Array, env: Env, policy: Policy, params: Any) -> Play:
     """Reset the episode of `key` (an episode key, see `rng.episode_key`)."""
     state = env.start(reset_key(key), params)
-    # The policy's init shares the reset's key: it is made before any draw and may differ
-    # between episodes, but draws nothing that the environment draws (see rng.POLICY_OFFSET).
+    # Offset by both constants of rng, so it is a stream that nothing else draws from.
     carry = policy.init(policy_key(reset_key(key), 0), params)
     _, reward = jax.eval_shape(env.transition, state, jnp.int32(0), env.draw(key), params)
     return Play(key, state, carry, jnp.zeros((), reward.dtype), jnp.int32(0))

@@ -49,12 +49,13 @@ class RunFolder:
                 )
             _write(file, text)
         elif file.read_text() != text:
-            old = json.loads(file.read_text())
-            new = json.loads(text)
-            name = next(k for k in {**old, **new} if old.get(k) != new.get(k))
+            try:
+                old = json.loads(file.read_text())
+            except ValueError as error:
+                raise ValueError(f"{file} is damaged ({error}): remove the folder") from error
             raise ValueError(
-                f"{self.path} holds another sweep: {name} was {old.get(name)!r}, now "
-                f"{new.get(name)!r}; use a new folder, or remove that one"
+                f"{self.path} holds another sweep: {_difference(old, json.loads(text))}; "
+                "use a new folder, or remove that one"
             )
 
     def save_totals(self, totals: Totals, chunks_done: int) -> None:
@@ -74,7 +75,7 @@ class RunFolder:
         if not file.exists():
             return None, 0
         try:
-            with np.load(file) as stored:
+            with open(file, "rb") as stream, np.load(stream) as stored:
                 leaves = [stored[name] for name in sorted(stored) if name != "chunks_done"]
                 done = int(stored["chunks_done"])
             return jax.tree.unflatten(jax.tree.structure(template), leaves), done
@@ -104,6 +105,14 @@ class RunFolder:
         with open(beside, "wb") as stream:
             write(stream)
         os.replace(beside, place)
+
+
+def _difference(old: Any, new: Any, name: str = "") -> str:
+    """The first value that differs, by its dotted name."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return f"{name} was {old!r}, now {new!r}"
+    key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
+    return _difference(old.get(key), new.get(key), f"{name}.{key}".strip("."))
 
 
 def _json(content: dict[str, Any]) -> str:

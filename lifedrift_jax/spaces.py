@@ -31,8 +31,9 @@ class Discrete:
     def contains(self, x: jax.typing.ArrayLike) -> jax.Array:
         """() bool: x is a scalar of integer dtype in [0, n)."""
         x = jnp.asarray(x)
-        legal_type = x.shape == () and jnp.issubdtype(x.dtype, jnp.integer)
-        return jnp.logical_and(legal_type, jnp.all((x >= 0) & (x < self.n)))
+        if x.shape != () or not jnp.issubdtype(x.dtype, jnp.integer):
+            return jnp.bool_(False)
+        return (x >= 0) & (x < self.n)
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Box:
     def contains(self, x: jax.typing.ArrayLike) -> jax.Array:
         """() bool: x has the shape and dtype, and every entry lies within the bounds."""
         x = jnp.asarray(x)
-        legal_type = x.shape == self.shape and x.dtype == self.dtype
-        return jnp.logical_and(legal_type, jnp.all((x >= self.low) & (x <= self.high)))
+        if x.shape != self.shape or x.dtype != self.dtype:
+            return jnp.bool_(False)
+        return jnp.all((x >= self.low) & (x <= self.high))
 
 
 Space = Discrete | Box

@@ -103,7 +103,7 @@ def sweep(
     if rows and out is None:
         raise ValueError("rows is True but out is None: name a folder for the rows")
 
-    description = _describe(env, policy, params, plan, num_steps, size, steps, env_id)
+    description = _describe(env, policy, params, plan, num_steps, size, steps, rows, env_id)
     folder = None if out is None else RunFolder(out, description)
     program = partial(play_chunk, env=env, policy=policy, num_steps=num_steps, steps=steps)
     began = time.perf_counter()
@@ -124,9 +124,9 @@ def sweep(
     result = summary.summarise(totals, description, names, return_bounds(env, num_steps))
     if folder is not None:
         folder.save_json("summary.json", result.to_dict())
-        folder.save_json(
-            "timing.json", _timing(time.perf_counter() - began, plan, first_chunk * size)
-        )
+        played = plan.num_episodes - min(first_chunk * size, plan.num_episodes)
+        if played:
+            folder.save_json("timing.json", _timing(time.perf_counter() - began, played))
     return result
 
 
@@ -228,7 +228,7 @@ def _positive(name: str, value: int) -> int:
     return int(value)
 
 
-def _describe(env, policy, params, plan, num_steps, size, steps, env_id) -> dict[str, Any]:
+def _describe(env, policy, params, plan, num_steps, size, steps, rows, env_id) -> dict[str, Any]:
     """What decides the result, as plain JSON values."""
     digest = None if plan.seeds is None else hashlib.sha256(plan.seeds.tobytes()).hexdigest()
     return {
@@ -240,13 +240,13 @@ def _describe(env, policy, params, plan, num_steps, size, steps, env_id) -> dict
         "num_steps": num_steps,
         "chunk_size": size,
         "watched_steps": steps,
+        "rows": rows,
         "jax": jax.__version__,
         "backend": jax.default_backend(),
     }
 
 
-def _timing(seconds: float, plan: Plan, skipped: int) -> dict[str, Any]:
-    played = max(plan.num_episodes - skipped, 0)
+def _timing(seconds: float, played: int) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "episodes": played,

@@ -20,7 +20,7 @@ from lifedrift_jax.core import Env, Step, horizon
 from lifedrift_jax.rng import IMPLEMENTATION, episode_key, reset_key, root_key, step_key
 
 UNBOUNDED_STEPS = 64  # steps of an episode where params have no max_steps
-NUM_KEYS = 64  # keys tried where draws or resets are compared
+NUM_KEYS = 64  # keys whose draws are compared
 
 
 class ConformanceError(AssertionError):
@@ -87,16 +87,18 @@ class Trial:
         """The keys of the steps seen, [N]."""
         return jax.random.wrap_key_data(self.seen.key, impl=IMPLEMENTATION)
 
-    def every_action(self, keys: jax.Array, states: Any) -> tuple[np.ndarray, Step]:
-        """Try all B actions, the last four of them out of range, from each of N states.
-
-        Returns:
-            (actions [B] int32, steps with leaves [N, B, ...]).
-        """
+    @cached_property
+    def actions(self) -> np.ndarray:
+        """[B] int32: all actions, then four out of range."""
         n = self.env.num_actions
-        actions = np.array([*range(n), -(2**31), -1, n, 2**31 - 1], np.int32)
+        return np.array([*range(n), -(2**31), -1, n, 2**31 - 1], np.int32)
+
+    @cached_property
+    def tried(self) -> Step:
+        """Each of `actions` from each state seen: leaves [N, B, ...]."""
         step = jax.vmap(jax.vmap(self.env.step, (None, None, 0, None)), (0, 0, None, None))
-        return actions, jax.tree.map(np.asarray, jax.jit(step)(keys, states, actions, self.params))
+        steps = jax.jit(step)(self.keys, self.seen.state, self.actions, self.params)
+        return jax.tree.map(np.asarray, steps)
 
 
 def check_env(env: Env, params: Any, *, seed: int = 0, num_steps: int | None = None) -> None:
@@ -111,9 +113,12 @@ def check_env(env: Env, params: Any, *, seed: int = 0, num_steps: int | None = N
 
     Raises:
         ConformanceError: an AssertionError that names the field, the value and what is right.
+        ValueError: seed or num_steps out of range.
     """
     if num_steps is None:
         num_steps = horizon(params) + 2 if hasattr(params, "max_steps") else UNBOUNDED_STEPS
+    if num_steps < 1:
+        raise ValueError(f"num_steps is {num_steps}: play at least 1 step")
     trial = Trial(env, params, seed, num_steps)
     for check in CHECKS:
         try:
@@ -125,23 +130,11 @@ def check_env(env: Env, params: Any, *, seed: int = 0, num_steps: int | None = N
             raise ConformanceError(f"{promise} But: {type(error).__name__}: {error}") from error
 
 
-def check_leaves(trial: Trial) -> None:
-    """Params and state are arrays with a dtype, floats all of one, and hold no key."""
-    _, state = jax.eval_shape(trial.env.reset, root_key(trial.seed), trial.params)
-    leaves = _leaves("params", trial.params) | _leaves("state", state)
-    for name, leaf in leaves.items():
+def check_params(trial: Trial) -> None:
+    """All fields of params are array leaves of definite dtype: new values compile nothing."""
+    for name, leaf in _leaves("params", trial.params).items():
         typed = hasattr(leaf, "dtype") and not getattr(leaf, "weak_type", False)
         _require(typed, f"{name} is {leaf!r}: use an array of definite dtype, as jnp.float32(...)")
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        _require(not is_key, f"{name} is a random key: keys are arguments of reset and step only")
-    floats = {n: x.dtype for n, x in leaves.items() if jnp.issubdtype(x.dtype, jnp.floating)}
-    for name, dtype in floats.items():
-        first, right = next(iter(floats.items()))
-        _require(dtype == right, f"{name} is {dtype} and {first} is {right}: use one float dtype")
-
-
-def check_static(trial: Trial) -> None:
-    """All fields of params are array leaves, so that new values compile nothing."""
     leaves = {id(x) for x in jax.tree.leaves(trial.params)}
     for name, value in _fields("params", trial.params):
         traced = all(id(x) in leaves for x in jax.tree.leaves(value))
@@ -154,23 +147,36 @@ def check_shapes(trial: Trial) -> None:
     obs, state = jax.eval_shape(env.reset, key, params)
     info = jax.eval_shape(env.empty_info, params)
     _require("invalid_action" in info, "info has no 'invalid_action': keep empty_info's")
-    flag = jax.ShapeDtypeStruct((), np.bool_)
-    for _ in range(2):
-        step = jax.eval_shape(env.step, key, state, jnp.int32(0), params)
+    noise = jax.eval_shape(env.draw, key)
+    moved, _ = jax.eval_shape(env.transition, state, jnp.int32(0), noise, params)
+    _require_kind("state", moved, state, "as reset gives it")
+    first = jax.eval_shape(env.step, key, state, jnp.int32(0), params)
+    second = jax.eval_shape(env.step, key, first.state, jnp.int32(0), params)
+    for step in (first, second):
         _require_kind("obs", step.obs, obs, "as reset gives it")
         _require_kind("state", step.state, state, "as reset gives it")
         _require_kind("info", step.info, info, "as empty_info gives it")
-        _require_kind("terminated", step.terminated, flag, "a scalar bool")
-        _require_kind("truncated", step.truncated, flag, "a scalar bool")
-        state = step.state
-    mask = jax.ShapeDtypeStruct((env.num_actions,), np.bool_)
-    right = "one bool for each action"
-    _require_kind("action_mask", jax.eval_shape(env.action_mask, state, params), mask, right)
+    mask = jax.eval_shape(env.action_mask, state, params)
     grade = jax.eval_shape(env.grade, state, params)
-    for name, value in {"reward": step.reward, "grade": grade}.items():
-        is_real = jnp.issubdtype(value.dtype, jnp.floating)
-        real = jax.ShapeDtypeStruct((), value.dtype if is_real else np.float32)
-        _require_kind(name, value, real, "a scalar float")
+    _require_kind("action_mask", mask, _struct(np.bool_, env.num_actions), "one bool an action")
+    for name in ("terminated", "truncated"):
+        _require_kind(name, getattr(second, name), _struct(np.bool_), "a scalar bool")
+    for name, value in {"reward": second.reward, "grade": grade}.items():
+        dtype = value.dtype if jnp.issubdtype(value.dtype, jnp.floating) else np.float32
+        _require_kind(name, value, _struct(dtype), "a scalar float")
+
+
+def check_dtypes(trial: Trial) -> None:
+    """Floats of params and state are all of one dtype, and neither holds a key."""
+    _, state = jax.eval_shape(trial.env.reset, root_key(trial.seed), trial.params)
+    leaves = _leaves("params", trial.params) | _leaves("state", state)
+    for name, leaf in leaves.items():
+        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        _require(not is_key, f"{name} is a random key: keys are arguments of reset and step only")
+    floats = {n: x.dtype for n, x in leaves.items() if jnp.issubdtype(x.dtype, jnp.floating)}
+    for name, dtype in floats.items():
+        first, right = next(iter(floats.items()))
+        _require(dtype == right, f"{name} is {dtype} and {first} is {right}: use one float dtype")
 
 
 def check_one_trace(trial: Trial) -> None:
@@ -184,7 +190,8 @@ def check_one_trace(trial: Trial) -> None:
 
     for env, row in ((trial.env, 0), (copy(trial.env), -1)):
         state = _take(trial.seen.state, row)
-        step(env, trial.keys[row], state, trial.seen.action[row], jax.tree.map(copy, trial.params))
+        params = jax.tree.map(copy, trial.params)
+        step.trace(env, trial.keys[row], state, trial.seen.action[row], params)
     right = "equal envs must compare equal and have one hash (a frozen dataclass of sizes)"
     _require(len(traces) == 1, f"step was traced {len(traces)} times, not once: {right}")
 
@@ -235,35 +242,32 @@ def check_end(trial: Trial) -> None:
 
 def check_absorbing(trial: Trial) -> None:
     """From a finished state nothing changes, reward is 0 and all actions are legal."""
-    rows = trial.seen.step.terminated
-    if not rows.any():
-        return
-    states = _take(trial.seen.step.state, rows)
-    actions, steps = trial.every_action(trial.keys[rows], states)
-    why = "a finished state must not change"
-    for b, action in enumerate(actions):
+    rows = trial.seen.finished
+    steps, states = _take(trial.tried, rows), _take(trial.seen.state, rows)
+    for b, action in enumerate(trial.actions):
         after = _take(steps.state, (slice(None), b))
+        why = "a finished state must not change"
         _require_equal(f"state after the end and action {action}", after, states, why)
-    _require((steps.reward == 0).all(), f"reward is {steps.reward.max()} after the end: 0 is right")
+    paid = steps.reward[steps.reward != 0]
+    _require(paid.size == 0, f"reward is {paid[:1]} after the end: it must be 0")
     _require(steps.terminated.all(), "terminated is False after the end: it must stay True")
     flagged = steps.info["invalid_action"][:, : trial.env.num_actions].any()
-    masks = jax.jit(jax.vmap(trial.env.action_mask, (0, None)))(states, trial.params)
     right = "all actions are legal in a finished state"
-    _require(np.all(masks), f"action_mask has a False after the end: {right}")
+    _require(trial.seen.mask[rows].all(), f"action_mask has a False after the end: {right}")
     _require(not flagged, f"invalid_action is True after the end: {right}")
 
 
 def check_mask(trial: Trial) -> None:
     """Actions the mask forbids, and only those, are flagged, pay 0 and have no effect."""
-    rows = ~trial.seen.finished
-    states, mask = _take(trial.seen.state, rows), trial.seen.mask[rows]
-    actions, steps = trial.every_action(trial.keys[rows], states)
-    legal = np.pad(mask, ((0, 0), (0, len(actions) - mask.shape[1])))  # [N, B]
-    for b, action in enumerate(actions):
+    rows, mask = ~trial.seen.finished, trial.seen.mask
+    steps = _take(trial.tried, rows)
+    legal = np.pad(mask, ((0, 0), (0, len(trial.actions) - mask.shape[1])))[rows]  # [n, B]
+    for b, action in enumerate(trial.actions):
         ok, flag, reward = legal[:, b], steps.info["invalid_action"][:, b], steps.reward[:, b]
         _require(not flag[ok].any(), f"invalid_action is True for legal action {action}")
         _require(flag[~ok].all(), f"invalid_action is False for illegal action {action}")
-        _require((reward[~ok] == 0).all(), f"reward of illegal action {action} is not 0")
+        paid = reward[~ok & (reward != 0)]
+        _require(paid.size == 0, f"reward is {paid[:1]} for illegal action {action}: 0 is right")
         after, other = (_take(steps.state, (~ok, column)) for column in (b, -1))
         why = "no illegal action has an effect of its own"
         _require_equal(f"state after illegal action {action}", after, other, why)
@@ -271,13 +275,25 @@ def check_mask(trial: Trial) -> None:
 
 def check_draw(trial: Trial) -> None:
     """`draw` depends on its key and on nothing else."""
-    keys = jax.vmap(step_key, (None, 0))(root_key(trial.seed), np.arange(NUM_KEYS))
+    keys = jax.vmap(step_key, (None, 0))(root_key(trial.seed), jnp.arange(NUM_KEYS))
     # Two function objects, so that each is traced, and anything read in tracing shows.
     once, again = (jax.jit(jax.vmap(lambda k: trial.env.draw(k)))(keys) for _ in range(2))
     _require_equal("noise", again, once, "draw(key) must follow from the key alone")
     rows = [np.asarray(x).reshape(NUM_KEYS, -1) for x in jax.tree.leaves(once)]
     differ = not rows or any(len(np.unique(x, axis=0)) > 1 for x in rows)
     _require(differ, f"noise is the same for {NUM_KEYS} keys: draw(key) must use its key")
+
+
+def check_vmap(trial: Trial) -> None:
+    """Reset and step under vmap give the bits of single compiled calls."""
+    env, seen, keys = trial.env, trial.seen, trial.keys
+    why = "vmap must give the bits of single calls"
+    resets = jax.tree.map(lambda *x: np.stack(x), *(env.reset(k, trial.params) for k in keys))
+    repeated = jax.tree.map(lambda x: np.stack([x] * len(keys)), trial.params)
+    for params, axis in ((trial.params, None), (repeated, 0)):
+        steps = jax.jit(jax.vmap(env.step, (0, 0, 0, axis)))(keys, seen.state, seen.action, params)
+        _require_equal("step", steps, seen.step, why)
+        _require_equal("reset", jax.jit(jax.vmap(env.reset, (0, axis)))(keys, params), resets, why)
 
 
 def check_advance(trial: Trial) -> None:
@@ -289,32 +305,20 @@ def check_advance(trial: Trial) -> None:
     _require_equal("advance", got, seen.step, "step(key) must be advance(draw(key))")
 
 
-def check_vmap(trial: Trial) -> None:
-    """Reset and step under vmap give the bits of single compiled calls."""
-    env, seen, why = trial.env, trial.seen, "vmap must give the bits of single calls"
-    for axis in (None, 0):
-        n = len(seen.action)
-        params = trial.params if axis is None else _repeat(trial.params, n)
-        step = jax.jit(jax.vmap(env.step, (0, 0, 0, axis)))
-        _require_equal("step", step(trial.keys, seen.state, seen.action, params), seen.step, why)
-        params = trial.params if axis is None else _repeat(trial.params, NUM_KEYS)
-        keys = jax.random.split(root_key(trial.seed), NUM_KEYS)
-        single = jax.tree.map(lambda *x: np.stack(x), *(env.reset(k, trial.params) for k in keys))
-        _require_equal("reset", jax.jit(jax.vmap(env.reset, (0, axis)))(keys, params), single, why)
-
-
 def check_x64(trial: Trial) -> None:
     """Episodes are the same with x64 on and off."""
-    seen = trial.seen  # played under the caller's setting
-    with jax.enable_x64(not jax.config.jax_enable_x64):
-        other = trial.play()
-    _require_equal("", other, seen, "x64 on and off must give the same: name all dtypes")
+    env, seen, why = trial.env, trial.seen, "x64 on and off must give the same: name all dtypes"
+    _, state = env.reset(trial.keys[0], trial.params)
+    with jax.enable_x64(jnp.result_type(float) != np.float64):
+        _, other = env.reset(trial.keys[0], trial.params)
+        _require_equal("state", other, state, why)
+        _require_equal("", trial.play(), seen, why)
 
 
 CHECKS = (
-    check_leaves,
-    check_static,
+    check_params,
     check_shapes,
+    check_dtypes,
     check_numbers,
     check_spaces,
     check_one_trace,
@@ -322,8 +326,8 @@ CHECKS = (
     check_absorbing,
     check_mask,
     check_draw,
-    check_advance,
     check_vmap,
+    check_advance,
     check_x64,
 )
 
@@ -389,5 +393,5 @@ def _take(tree: Any, index: Any) -> Any:
     return jax.tree.map(lambda x: x[index], tree)
 
 
-def _repeat(tree: Any, times: int) -> Any:
-    return jax.tree.map(lambda x: jnp.stack([x] * times), tree)
+def _struct(dtype: Any, *shape: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)

@@ -1,1 +1,72 @@
-"""Baseline policies, by name."""
+"""Baseline policies, and the table of their names."""
+
+import importlib
+from collections.abc import Callable
+from functools import partial
+
+from lifedrift_jax.baselines.simple import constant, random, round_robin
+from lifedrift_jax.core import Env, Policy
+from lifedrift_jax.names import checked_index, unknown
+
+__all__ = ["constant", "make_policy", "policy_names", "random", "round_robin"]
+
+Builder = Callable[[Env, str], Policy]
+
+
+def _constant(env: Env, action: str) -> Policy:
+    index = checked_index("action", int(action) if action.isdecimal() else action, env.action_names)
+    return constant(index, env.action_names[index])
+
+
+def _of_family(family: str, function: str, env: Env, argument: str) -> Policy:
+    return getattr(importlib.import_module(f"lifedrift_jax.baselines.{family}"), function)()
+
+
+# Name -> builder, called with the env and with what the name holds in place of ACTION.
+_ANY_FAMILY: dict[str, Builder] = {
+    "random": lambda env, _: random(),
+    "constant:ACTION": _constant,
+    "round_robin": lambda env, _: round_robin(env),
+}
+# Family -> name -> function of `baselines.<family>`, imported when it is asked for.
+_FAMILIES: dict[str, dict[str, str]] = {
+    "life_drift": {"rule": "rule_based", "greedy": "greedy"},
+}
+
+
+def policy_names(env: Env) -> tuple[str, ...]:
+    """Names that `make_policy` knows for `env`; ACTION stands for an action's name or index."""
+    return tuple(_builders(env))
+
+
+def make_policy(name: str, env: Env) -> Policy:
+    """The policy of a name, the same object for the same policy.
+
+    Args:
+        name: one of `policy_names(env)`, such as `random`, `constant:insert_break`,
+            `constant:2` or `greedy`.
+        env: what it is to play; wrappers around a family's env make no difference.
+
+    Raises:
+        ValueError: no such policy for this env, or no such action; lists the legal names.
+    """
+    builders = _builders(env)
+    kind, colon, argument = name.partition(":")
+    key = f"{kind}:ACTION" if colon else kind
+    if key not in builders:
+        raise unknown(f"policy for {type(env).__name__}", name, builders)
+    return builders[key](env, argument)
+
+
+def _builders(env: Env) -> dict[str, Builder]:
+    family = _family(env)
+    own = _FAMILIES.get(family, {})
+    return _ANY_FAMILY | {name: partial(_of_family, family, own[name]) for name in own}
+
+
+def _family(env: Env) -> str:
+    """The folder of the package that the env's class comes from, wrappers taken off."""
+    while hasattr(env, "env"):
+        env = env.env
+    modules = (cls.__module__.split(".") for cls in type(env).__mro__)
+    return next(parts[1] for parts in modules if parts[0] == "lifedrift_jax")

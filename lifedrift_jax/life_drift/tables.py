@@ -106,7 +106,7 @@ class Task(NamedTuple):
 
 TASKS = {
     "drift_correction": Task(
-        "Win back a user who has drifted far from their goals, within ten steps.",
+        "Win back a user who has drifted far from their goals, in one short day.",
         "easy",
         10,
         (0.2, 0.8, 0.7, 0.3, 0.3),

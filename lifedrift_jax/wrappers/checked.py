@@ -1,5 +1,6 @@
 """A debug switch: every step is checked, and what is wrong is named."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -7,6 +8,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.experimental import checkify
 
 from lifedrift_jax.core import Env, Step
@@ -27,24 +29,37 @@ class Checked(Wrapper):
 
     outermost: ClassVar[bool] = True
 
-    def reset(self, key: jax.Array, params: Any) -> tuple[jax.Array, Any]:
+    # Jitted in `Env`, plain here: what raises an error cannot be compiled.
+
+    def reset(  # type: ignore[override]
+        self, key: jax.Array, params: Any
+    ) -> tuple[jax.Array, Any]:
         """See `Env.reset`."""
+        _refuse_tracers(key)
         return _value_or_error(*_reset(self.env, key, params))
 
-    def step(self, key: jax.Array, state: Any, action: Any, params: Any) -> Step:
+    def step(  # type: ignore[override]
+        self, key: jax.Array, state: Any, action: Any, params: Any
+    ) -> Step:
         """See `Env.step`; `action` may also be a name of `action_names`."""
         return self._checked("step", state, action, key, params)
 
-    def advance(self, state: Any, action: Any, noise: Any, params: Any) -> Step:
+    def advance(  # type: ignore[override]
+        self, state: Any, action: Any, noise: Any, params: Any
+    ) -> Step:
         """See `Env.advance`; `action` may also be a name of `action_names`."""
         return self._checked("advance", state, action, noise, params)
 
     def _checked(self, method: str, state: Any, action: Any, random: Any, params: Any) -> Step:
-        if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((state, action))):
-            raise TypeError("Checked works outside jit, vmap and scan: use the env inside it there")
+        _refuse_tracers(state, action)
         mask = np.asarray(self.env.action_mask(state, params))
         index = jnp.int32(checked_action(self.env, action, mask))
         return _value_or_error(*_move(self.env, method, state, index, random, params))
+
+
+def _refuse_tracers(*values: Any) -> None:
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves(values)):
+        raise TypeError("Checked works outside jit, vmap and scan: use the env inside it there")
 
 
 def _value_or_error(error: checkify.Error, value: Any) -> Any:
@@ -92,9 +107,9 @@ def _check_state(when: str, env: Env, state: Any, obs: jax.Array, params: Any) -
     if (obs.shape, obs.dtype) != (space.shape, space.dtype):
         raise ValueError(f"observation of {when} is {obs.dtype}{obs.shape}: it must be in {space}")
     low, high = (space.low, space.high) if isinstance(space, Box) else (0, space.n - 1)
-    names = env.observation_names or range(obs.size)
-    for name, value in zip(names, obs.ravel(), strict=True):
-        _check_range(f"observation {name} of {when}", value, low, high)
+    names: Sequence[object] = env.observation_names or range(obs.size)
+    for entry, value in zip(names, obs.ravel(), strict=True):
+        _check_range(f"observation {entry} of {when}", value, low, high)
 
 
 def _check_range(name: str, value: jax.Array, low: float, high: float) -> None:

@@ -54,9 +54,7 @@ class EpisodeStats(Wrapper):
         return EpisodeStatsState(self.env.start(key, params), zero, jnp.int32(0))
 
     @partial(jax.jit, static_argnames="self")
-    def advance(
-        self, state: EpisodeStatsState, action: jax.Array, noise: Any, params: Any
-    ) -> Step:
+    def advance(self, state: EpisodeStatsState, action: jax.Array, noise: Any, params: Any) -> Step:
         """The inner env's step; info gains the three entries."""
         step = self.env.advance(state.env_state, action, noise, params)
         live = ~self.env.is_terminal(state.env_state, params)
@@ -84,5 +82,5 @@ class EpisodeStats(Wrapper):
         }
 
 
-def _zeros(shape: jax.ShapeDtypeStruct) -> jax.Array:
+def _zeros(shape: jax.ShapeDtypeStruct | jax.Array) -> jax.Array:
     return jnp.zeros(shape.shape, shape.dtype)

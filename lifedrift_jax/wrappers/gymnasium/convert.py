@@ -1,0 +1,52 @@
+"""What the single and the vector environment share."""
+
+import secrets
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from lifedrift_jax import spaces
+from lifedrift_jax.core import Env
+from lifedrift_jax.rng import SEED_LIMIT
+from lifedrift_jax.wrappers.base import auto_resets
+from lifedrift_jax.wrappers.episodes import Report
+
+
+def check_arguments(env: Env, render_mode: None) -> None:
+    """Raise ValueError if `env` resets by itself or a render mode is asked for."""
+    if auto_resets(env):
+        raise ValueError(f"{type(env).__name__} resets by itself: pass the env inside it")
+    if render_mode is not None:
+        raise ValueError(f"render_mode is {render_mode!r}: only None is known")
+
+
+def refuse_options(options: dict[str, Any] | None) -> None:
+    """Raise ValueError if `reset` is given any option."""
+    if options:
+        raise ValueError(f"options has {', '.join(map(repr, options))}: no option is known")
+
+
+def fresh_seed() -> int:
+    """A seed from the operating system."""
+    return secrets.randbelow(SEED_LIMIT)
+
+
+def to_space(space: spaces.Space) -> gymnasium.Space:
+    """Our space as gymnasium's."""
+    if isinstance(space, spaces.Discrete):
+        return gymnasium.spaces.Discrete(space.n)
+    return gymnasium.spaces.Box(space.low, space.high, space.shape, space.dtype)
+
+
+def info_arrays(report: Report, seed: Any) -> dict[str, np.ndarray]:
+    """The info of one env or of a batch, as fresh arrays; `seed` is () or [B] int64."""
+    info = {
+        **report.info,
+        "seed": seed,
+        "episode_index": report.episode,
+        "step": report.time,
+        "score": report.score,
+        "action_mask": np.asarray(report.action_mask, np.int8),
+    }
+    return {name: np.array(value) for name, value in info.items()}
