@@ -205,28 +205,24 @@ def pick(column: jax.Array, index: jax.Array) -> jax.Array:
     return value
 
 
-def fence(live: jax.Array, function: Callable[..., Tree], *operands: Any) -> Tree:
-    """`function(*operands)`, kept by XLA on CPU from being computed again by each consumer.
+def fence(live: jax.Array, tree: Tree) -> Tree:
+    """`tree`, which XLA on CPU is kept from computing again in each of its consumers.
 
     XLA's CPU backend fuses a shared producer into every consumer and drops
     `lax.optimization_barrier` before it does; a conditional is a boundary it keeps. This
-    doubles the speed of a Life Drift sweep. On other backends it is the plain call.
+    doubles the speed of a Life Drift sweep. On other backends it is the plain identity.
 
     Args:
         live: () bool, always True at run time but unknown to the compiler and the same for
             the whole batch, such as a comparison of a parameter. If it is batched, or a
             constant, the result is the same and only the speed is lost.
-        function: pure; returns a pytree of arrays.
-        operands: its arguments, pytrees of arrays.
+        tree: any pytree of arrays.
     """
-    shapes = jax.eval_shape(function, *operands)
 
-    def never(*operands: Any) -> Tree:
-        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    def fenced(tree: Tree) -> Tree:
+        return jax.lax.cond(live, lambda x: x, lambda x: jax.tree.map(jnp.zeros_like, x), tree)
 
-    return jax.lax.platform_dependent(
-        *operands, cpu=lambda *x: jax.lax.cond(live, function, never, *x), default=function
-    )
+    return jax.lax.platform_dependent(tree, cpu=fenced, default=lambda x: x)
 
 
 def horizon(params: Any) -> int:

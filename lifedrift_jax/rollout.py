@@ -87,7 +87,8 @@ def advance(
     live = ~env.is_terminal(play.state, params)
     obs = env.observe(play.state, params)
     mask = env.action_mask(play.state, params)
-    action, carry = fence(step >= 0, policy.act, policy_key(play.key, step), obs, mask, play.carry)
+    action, carry = policy.act(policy_key(play.key, step), obs, mask, play.carry)
+    action = fence(step >= 0, action)
     result = env.step(step_key(play.key, step), play.state, action, params)
     after = Play(
         play.key,

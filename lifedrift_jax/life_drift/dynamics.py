@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from lifedrift_jax import rng
-from lifedrift_jax.core import fence, pick, select
+from lifedrift_jax.core import Tree, fence, pick, select
 from lifedrift_jax.life_drift.reward import reward
 from lifedrift_jax.life_drift.tables import ACTIONS, CASCADE, NATURAL, PHASES, VARIABLES
 from lifedrift_jax.life_drift.types import Noise, Params, State
@@ -76,16 +76,11 @@ def transition(
         (state after, reward): reward () float in [-1, 1].
     """
     valid = (action >= 0) & (action < len(ACTIONS))
-
-    def move(state: State, action: jax.Array, noise: Noise, params: Params):
-        after, cascade = _move(state, action, noise, params)
-        return select(valid, after, _variables(state)), cascade & valid
-
-    after, cascade = move(state, action, noise, params)
-    after = fence(params.max_steps > 0, lambda f: f, after)
-    moved = replace(state, **after)
-    paid = jnp.where(valid, reward(state, moved, params.reward), 0)
-    return _tally(moved, action, valid, cascade, paid, params), paid
+    moved, cascade = _move(state, action, noise, params)
+    moved = _fence(select(valid, moved, _variables(state)), params)
+    after = replace(state, **moved)
+    paid = _fence(jnp.where(valid, reward(state, after, params.reward), 0), params)
+    return _tally(after, action, valid, cascade & valid, paid, params), paid
 
 
 def day_phase(step: jax.Array, max_steps: jax.Array) -> jax.Array:
@@ -110,7 +105,7 @@ def _move(
     phase = day_phase(state.step + 1, params.max_steps)
     x["fatigue"] = x["fatigue"] + pick(params.phase_fatigue, phase)
     x["focus"] = x["focus"] + pick(params.phase_focus, phase)
-    x["fatigue"] = fence(params.max_steps > 0, lambda f: f, x["fatigue"])
+    x["fatigue"] = _fence(x["fatigue"], params)
     cascade = x["fatigue"] > params.cascade_threshold
     for name in CASCADE:
         change = getattr(params, f"cascade_{name}")
@@ -129,6 +124,11 @@ def _effects(action: jax.Array, noise: Noise, params: Params) -> dict[str, jax.A
     effects["drift"] = effects["drift"] + drift_share * effects["alignment"]
     effects["fatigue"] = effects["fatigue"] + fatigue_share * effects["energy"]
     return effects
+
+
+def _fence(x: Tree, params: Params) -> Tree:
+    """`x`, where several others are computed from it (see `core.fence`)."""
+    return fence(params.max_steps > 0, x)
 
 
 def _scale(u: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
