@@ -1,0 +1,41 @@
+"""What the README shows runs as it stands."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lifedrift_jax.cli import main
+
+TEXT = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.mark.relaxed
+def test_the_python_snippets_run_one_after_the_other(capsys):
+    names: dict = {}
+    for code in blocks("python"):
+        exec(code, names)
+    printed = capsys.readouterr().out.split()
+    assert 0.01 <= float(printed[0]) <= 0.99
+    assert names["terminated"].all() and names["summary"].episodes == 10_000
+
+
+def test_the_commands_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    commands = [line for block in blocks("bash") for line in block.splitlines()]
+    ran = [line for line in commands if line.startswith("lifedrift ")]
+    for line in ran:
+        arguments = shlex.split(line, comments=True)[1:]
+        arguments = ["200" if word == "100000" else word for word in arguments]
+        assert main(arguments) == 0, capsys.readouterr().err
+    assert len(ran) == 5 and list(tmp_path.rglob("*.png"))
+
+
+def test_every_figure_named_in_the_text_is_in_the_repository():
+    for path in re.findall(r"\]\(([^)#]+)\)", TEXT):
+        assert (Path(__file__).parents[1] / path).exists(), path
