@@ -205,6 +205,17 @@ def pick(column: jax.Array, index: jax.Array) -> jax.Array:
     return value
 
 
+def rounded(product: jax.Array) -> jax.Array:
+    """A product, rounded to its dtype before anything is added to it.
+
+    A compiler may turn `a * b + c` into one fused operation, and of `a * b + c * d` it may
+    fuse either half, in one program unlike in another: the last bit then depends on what
+    else is compiled. A clamp to all finite values changes nothing and stops that.
+    """
+    limits = jnp.finfo(product.dtype)
+    return jnp.clip(product, limits.min, limits.max)
+
+
 def fence(live: jax.Array, tree: Tree) -> Tree:
     """`tree`, which XLA on CPU is kept from computing again in each of its consumers.
 

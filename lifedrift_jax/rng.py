@@ -17,11 +17,12 @@ hash-prospector search, public domain), word `j` of the key is
     spread(x) = y ^ (y >> 15), y = 0x9E3779B1 * x
 
 (`spread` is what lets keys count up: without it, the keys 0, 1, 2, ... of `jax.random.key`
-fail the tests of uniformity and independence.) It is a bijection of `k1` for each `k0` and of `k0` for each `k1`. Step keys move `k1` by
-`t * 0x9E3779B9` (2**32 over the golden ratio, odd, so `t` below 2**32 never repeats) and
-policy and reset keys move `k0` by a constant, so all streams of an episode use other
-inputs of the hash. A key may come from anywhere (`jax.random.key`, `split`, `fold_in`):
-nothing but its two words is used. This is a simulation generator, not a cryptographic one.
+fail tests of uniformity and independence.) It is a bijection of `k1` for each `k0` and of
+`k0` for each `k1`. Step keys move `k1` by `t * 0x9E3779B9` (2**32 over the golden ratio, odd,
+so `t` below 2**32 never repeats) and policy and reset keys move `k0` by a constant, so all
+streams of an episode use other inputs of the hash. A key may come from anywhere
+(`jax.random.key`, `split`, `fold_in`): nothing but its two words is used. This is a simulation
+generator, not a cryptographic one.
 """
 
 import operator

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from lifedrift_jax.core import rounded
 from lifedrift_jax.life_drift.types import Reward, State
 
 
@@ -19,9 +20,9 @@ def reward(before: State, after: State, weights: Reward) -> jax.Array:
         () float in [weights.low, weights.high].
     """
     change = (
-        weights.alignment * (after.alignment - before.alignment)
-        + weights.drift * (after.drift - before.drift)
-        + weights.fatigue * jnp.maximum(after.fatigue - before.fatigue, 0)
+        rounded(weights.alignment * (after.alignment - before.alignment))
+        + rounded(weights.drift * (after.drift - before.drift))
+        + rounded(weights.fatigue * jnp.maximum(after.fatigue - before.fatigue, 0))
     )
     total = change + energy_window(after, weights) + shaping(after, weights)
     return jnp.clip(total, weights.low, weights.high)

@@ -42,10 +42,10 @@ def test_the_step_that_ends_an_episode_returns_the_next_ones_first_state(play_ba
 
 def test_exactly_the_envs_that_ended_are_valid_and_begin_anew(walk, play_batch, inputs):
     env, params = walk
-    reset_keys, step_keys, actions = inputs(12, 32)
+    reset_keys, step_keys, actions = inputs(12, 256)
     plain = plain_steps(env, params, reset_keys, step_keys, actions)
     _, steps = play_batch(AutoReset(env), params, reset_keys, step_keys, actions)
-    over = np.zeros(32, bool)  # after its first end an auto-reset env is in another episode
+    over = np.zeros(256, bool)  # after its first end an auto-reset env is in another episode
     ends = set()
     for t, expected in enumerate(plain):
         now = jax.tree.map(lambda x, t=t: x[t], steps)

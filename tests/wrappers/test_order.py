@@ -51,7 +51,7 @@ def test_the_pair_of_make_is_no_env(walk, wrapper):
 
 def test_legal_orders_agree_in_returns_lengths_scores_and_flags(walk, play_batch, inputs):
     env, params = walk
-    given = inputs(40, 8)
+    given = inputs(40, 64)
     _, a = play_batch(AutoReset(EpisodeStats(TimeLimit(env, 5))), params, *given)
     _, b = play_batch(AutoReset(TimeLimit(EpisodeStats(env), 5)), params, *given)
     _, c = play_batch(AutoReset(TimeLimit(env, 5)), params, *given)
