@@ -55,7 +55,8 @@ def play_chunk(seeds, indices, count, params, *, env, policy, num_steps, steps) 
                 return play, None
             took = seen.valid & in_plan
             chosen = [seen.action == a for a in range(env.num_actions)]
-            return play, (_watch(env.variables(seen.state), took), _watch(chosen, took))
+            choices = _watch([*chosen, seen.invalid], took)
+            return play, (_watch(env.variables(seen.state), took), choices)
 
         play, watched = jax.lax.scan(body, play, jnp.arange(num_steps, dtype=jnp.int32))
         return rollout.finish(play, env, params), (first, watched)
@@ -80,11 +81,10 @@ def _(axis_size, in_batched, x):
 def _watch(values: Sequence[jax.Array], took: jax.Array) -> tuple[jax.Array, ...]:
     """How many episodes took a step, and the sums [V] of their values and squares."""
     numbers = [jnp.where(took, x.astype(jnp.float32), 0) for x in values]
-    return (
-        _sum_over_batch(took.astype(jnp.float32)),
-        jnp.stack([_sum_over_batch(x) for x in numbers]),
-        jnp.stack([_sum_over_batch(x * x) for x in numbers]),
-    )
+    sums = [_sum_over_batch(x) for x in numbers]
+    squares = [_sum_over_batch(x * x) for x in numbers]
+    count = _sum_over_batch(took.astype(jnp.float32))
+    return count, jnp.array(sums, jnp.float32), jnp.array(squares, jnp.float32)
 
 
 def _measure(outcome, watched, in_plan, env, num_steps) -> Totals:
@@ -110,12 +110,12 @@ def _measure(outcome, watched, in_plan, env, num_steps) -> Totals:
 
 
 def _measure_steps(first, after, num_steps) -> tuple[jax.Array, summary.Moments]:
-    """Action counts [T, A] and Moments of the variables [T + 1, V]; A = V = 0 if not watched."""
+    """Counts of choices [T, A + 2] and Moments of the variables [T + 1, V] (see Totals)."""
     if after is None:
         nothing = jnp.zeros((num_steps + 1, 0))
         moments = summary.Moments(nothing, nothing, nothing)
         return jnp.zeros((num_steps, 0), jnp.int32), moments
-    variables, (_, chosen, _) = after
+    variables, (choices, chosen, _) = after
     count, total, square = (
         jnp.concatenate([a[None], b]) for a, b in zip(first, variables, strict=True)
     )
@@ -123,4 +123,5 @@ def _measure_steps(first, after, num_steps) -> tuple[jax.Array, summary.Moments]
     mean = total / n
     counts = jnp.broadcast_to(count[:, None], total.shape).astype(jnp.int32)
     spread = jnp.maximum(square - total * mean, 0)
-    return chosen.astype(jnp.int32), summary.Moments(counts, mean, spread)
+    actions = jnp.concatenate([chosen, choices[:, None]], axis=1).astype(jnp.int32)
+    return actions, summary.Moments(counts, mean, spread)

@@ -64,6 +64,14 @@ class Policy(NamedTuple):
 class Env(Generic[State, Params, Noise]):
     """Base of all environments. Batch with `jax.vmap`, over keys, states or params.
 
+    An environment of your own is a frozen dataclass of sizes that derives from this one and
+    defines `start`, `draw`, `transition`, `is_terminal`, `observe`, `observation_space`,
+    `score` and the names below; if not every action is always legal also `action_mask` and
+    `is_legal`, and for plots and summaries `variables` and `events`. `reset`, `step`,
+    `advance` and `grade` follow from these. Params and states are pytrees of typed arrays
+    (registered dataclasses or NamedTuples); params have `max_steps`, the longest episode.
+    `lifedrift_jax.testing.check_env` says what is missing.
+
     `step` never resets by itself (see `wrappers.AutoReset`). A step from a finished state
     changes nothing and pays 0. An out-of-range or illegal action inside compiled code has
     no effect of its own, pays 0, sets `info["invalid_action"]` and still counts a step.
@@ -86,25 +94,25 @@ class Env(Generic[State, Params, Noise]):
 
     def start(self, key: jax.Array, params: Params) -> State:
         """First state of an episode. A family with a fixed start ignores `key`."""
-        raise NotImplementedError
+        raise self._undefined("start(key, params)")
 
     def draw(self, key: jax.Array) -> Noise:
         """All randomness of one step, a function of `key` (consumed) and nothing else."""
-        raise NotImplementedError
+        raise self._undefined("draw(key)")
 
     def transition(
         self, state: State, action: jax.Array, noise: Noise, params: Params
     ) -> tuple[State, jax.Array]:
         """Deterministic move from an unfinished state: (next state, reward)."""
-        raise NotImplementedError
+        raise self._undefined("transition(state, action, noise, params)")
 
     def is_terminal(self, state: State, params: Params) -> jax.Array:
         """() bool, the task has ended."""
-        raise NotImplementedError
+        raise self._undefined("is_terminal(state, params)")
 
     def observe(self, state: State, params: Params) -> jax.Array:
         """Observation of a state: float32, inside `observation_space(params)`."""
-        raise NotImplementedError
+        raise self._undefined("observe(state, params)")
 
     def variables(self, state: State) -> tuple[jax.Array, ...]:
         """Scalars worth plotting, named by `variable_names`."""
@@ -116,11 +124,14 @@ class Env(Generic[State, Params, Noise]):
 
     def observation_space(self, params: Params) -> Space:
         """Space of observations."""
-        raise NotImplementedError
+        raise self._undefined("observation_space(params)")
 
     def score(self, state: State, params: Params) -> jax.Array:
         """The grade's formula; users call `grade`."""
-        raise NotImplementedError
+        raise self._undefined("score(state, params)")
+
+    def _undefined(self, method: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} does not define {method}")
 
     # What users call.
 

@@ -37,6 +37,7 @@ class Transition(NamedTuple):
         reward: () float; 0 in padding.
         state: state AFTER the action; in padding the final state.
         terminated: () bool, the task has ended with or before this step.
+        invalid: () bool, the action was out of range or illegal; False in padding.
         valid: () bool, False in padding.
     """
 
@@ -45,6 +46,7 @@ class Transition(NamedTuple):
     reward: jax.Array
     state: Any
     terminated: jax.Array
+    invalid: jax.Array
     valid: jax.Array
 
 
@@ -97,7 +99,8 @@ def advance(
         play.episode_return + result.reward,
         play.length + live.astype(jnp.int32),
     )
-    seen = Transition(obs, action, result.reward, result.state, result.terminated, live)
+    invalid = result.info["invalid_action"]
+    seen = Transition(obs, action, result.reward, result.state, result.terminated, invalid, live)
     return after, seen
 
 

@@ -38,9 +38,11 @@ class Totals(NamedTuple):
         score_bins, return_bins: [1000] int, histograms of the finished episodes.
         low, high: [2] extremes of score and return, +inf and -inf if there are none.
         events: int tuple, finished episodes with each of `env.event_names`.
-        actions: [T, A] int, how often each action was chosen at each step.
+        actions: [T, A + 2] int, how often each action was chosen at each step; then how
+            often an invalid one; last all choices.
         variables: Moments with leaves [T + 1, V], over the episodes that took the step;
-            row 0 is the start. A and V are 0 where a sweep was told not to watch steps.
+            row 0 is the start. `actions` and `variables` have no columns where a sweep was
+            told not to watch steps.
     """
 
     episodes: Any
@@ -155,7 +157,8 @@ class Summary:
         score, episode_return: estimates.
         mean_length: steps an episode, None if there are none.
         events: event name -> share of episodes in which it occurred.
-        actions: action name -> share of all choices.
+        actions: action name -> share of all choices; empty if steps were not watched.
+        invalid_actions: share of choices that were out of range or illegal, None likewise.
         steps: variable name -> {"count", "mean", "sd"}, lists over 0..T; 0 is the start.
         histograms: "score" and "episode_return" -> {"low", "high", "counts"}.
     """
@@ -169,6 +172,7 @@ class Summary:
     mean_length: float | None
     events: dict[str, Share]
     actions: dict[str, float]
+    invalid_actions: float | None
     steps: dict[str, dict[str, list[float]]]
     histograms: dict[str, dict[str, Any]]
 
@@ -192,7 +196,8 @@ def summarise(
         return_bounds: bounds of the return's histogram.
     """
     finished = int(totals.score.count)
-    actions = totals.actions.sum(axis=0)
+    choices = totals.actions.sum(axis=0)
+    shares = (choices / max(choices[-1], 1)).tolist() if len(choices) else []
     return Summary(
         description=description,
         episodes=int(totals.episodes),
@@ -207,10 +212,8 @@ def summarise(
             name: share(int(count), finished)
             for name, count in zip(names["events"], totals.events, strict=True)
         },
-        actions={
-            name: float(count) / max(int(actions.sum()), 1)
-            for name, count in zip(names["actions"], actions, strict=False)
-        },
+        actions=dict(zip(names["actions"], shares, strict=False)),
+        invalid_actions=shares[-2] if shares else None,
         steps=_steps(totals.variables, names["variables"]),
         histograms={
             "score": _bins(totals.score_bins, (0.0, 1.0)),

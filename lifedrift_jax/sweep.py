@@ -103,9 +103,12 @@ def sweep(
     if rows and out is None:
         raise ValueError("rows is True but out is None: name a folder for the rows")
 
-    description = _describe(env, policy, params, plan, num_steps, size, steps, rows, env_id)
-    folder = None if out is None else RunFolder(out, description)
     program = partial(play_chunk, env=env, policy=policy, num_steps=num_steps, steps=steps)
+    description = _describe(env, policy, params, plan, num_steps, size, steps, rows, env_id)
+    folder = None
+    if out is not None:
+        description["program"] = _fingerprint(program, size, params)
+        folder = RunFolder(out, description)
     began = time.perf_counter()
     totals, first_chunk = _resume(folder, program, params, plan, size)
     for number, chunk in _chunks(program, params, plan, size, first_chunk, devices):
@@ -180,12 +183,25 @@ def _chunks(
     yield from flying
 
 
+def _arguments(size: int) -> tuple[Any, Any, Any]:
+    """Shapes of a chunk's seeds, indices and count."""
+    words = jax.ShapeDtypeStruct((size,), jnp.uint32)
+    return words, words, jax.ShapeDtypeStruct((), jnp.int32)
+
+
+def _fingerprint(program: Callable[..., Chunk], size: int, params: Any) -> str:
+    """Digest of what is compiled: rules, policy and sizes. A run resumes only as itself,
+    also when a policy was changed and kept its name.
+    """
+    lowered = play_chunk.lower(*_arguments(size), params, **program.keywords)  # type: ignore[attr-defined]
+    return hashlib.sha256(lowered.as_text().encode()).hexdigest()
+
+
 def _resume(folder, program, params, plan, size) -> tuple[Totals | None, int]:
     """Totals of the chunks already done, and how many there are."""
     if folder is None:
         return None, 0
-    word = jax.ShapeDtypeStruct((size,), jnp.uint32)
-    template = jax.eval_shape(program, word, word, np.int32(0), params).totals
+    template = jax.eval_shape(program, *_arguments(size), params).totals
     return folder.load_totals(template)
 
 

@@ -42,6 +42,9 @@ class ResetNoise(NamedTuple):
 class AutoReset(Wrapper):
     """One env that never stays finished; batch with `jax.vmap`. States are the inner env's.
 
+    In the step that ends an episode, obs and state are the next episode's first, and info
+    has `final_observation` and `final_valid` (see the module's text).
+
     Under `vmap` the reset is computed in every step; `BatchAutoReset` avoids that.
 
     Raises:
@@ -83,7 +86,8 @@ class AutoReset(Wrapper):
 class BatchAutoReset(AutoReset):
     """A batch of `AutoReset` envs: the same values, bit for bit, at less cost.
 
-    Keys, states, actions and all results have a leading axis [B]; params are shared. Resets
+    Keys, states, actions ([B] integers) and all results have a leading axis [B]; params are
+    shared. A scan that carries info begins with `empty_info(params, batch_size)`. Resets
     are computed only in steps where some episode ends, under one `lax.cond` for the whole
     batch. Do not `vmap` over it: that would turn the cond into work done on every step.
     """
