@@ -160,8 +160,8 @@ def parse(argv: Sequence[str]) -> Any:
 def _unboxed(text: str) -> str:
     """The message of tyro's box, in one line; a rule inside the box becomes a semicolon."""
     lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()[1:-1]
-    joined = " ".join(line.strip("│ ") for line in lines)
-    return re.sub(r"\.? ─+ ", "; ", joined)
+    joined = " ".join(line.strip("│| ") for line in lines)
+    return re.sub(r"\.? (─+|--+) ", "; ", joined)
 
 
 def show_envs(command: Envs) -> None:

@@ -168,6 +168,11 @@ class Env(Generic[State, Params, Noise]):
         return self.score(state, params)
 
     @property
+    def auto_resets(self) -> bool:
+        """True if a step that ends an episode returns the first state of the next."""
+        return False
+
+    @property
     def num_actions(self) -> int:
         """Number of actions, A."""
         return len(self.action_names)
@@ -197,7 +202,17 @@ def integer_action(action: jax.typing.ArrayLike) -> jax.Array:
             f"action has shape {action.shape} and dtype {action.dtype}: "
             "use one integer of shape () (batch with jax.vmap)"
         )
+    if action.dtype.itemsize > 4:  # a cast would turn 2**32 + 1 into action 1
+        limits = jnp.iinfo(jnp.int32)
+        action = jnp.clip(action, limits.min, limits.max)
     return action.astype(jnp.int32)
+
+
+def positive(name: str, value: int) -> int:
+    """`value` as an int; raise ValueError unless it is a whole number of at least 1."""
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{name} is {value!r}: it must be a whole number of at least 1")
+    return int(value)
 
 
 def select(condition: jax.Array, if_true: Tree, if_false: Tree) -> Tree:

@@ -77,7 +77,8 @@ def load_summaries(folder: str | Path) -> list[Record]:
 def _load(file: Path) -> Record:
     try:
         record = json.loads(file.read_text())
-        _ = record["description"]["env"], record["description"]["policy"], record["histograms"]
+        _ = record["description"]["env"], record["description"]["policy"]
+        _ = record["histograms"]["score"]["counts"], record["score"]["mean"], record["steps"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is damaged ({error}): run its sweep again") from None
     return record

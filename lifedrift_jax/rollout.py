@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from lifedrift_jax.core import Env, Policy, fence, horizon
+from lifedrift_jax.core import Env, Policy, fence, horizon, positive
 from lifedrift_jax.rng import policy_key, reset_key, step_key
 
 
@@ -129,7 +129,8 @@ def episode(
     Returns:
         (outcome, transitions): leaves of transitions have the leading axis [T].
     """
-    return _episode(key, env, policy, params, horizon(params) if num_steps is None else num_steps)
+    steps = horizon(params) if num_steps is None else positive("num_steps", num_steps)
+    return _episode(key, env, policy, params, steps)
 
 
 @partial(jax.jit, static_argnames=("env", "policy", "num_steps"))

@@ -12,7 +12,7 @@ resumes after a kill, never sees half a file.
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,13 +48,14 @@ class RunFolder:
                     f"{self.path} holds totals.npz but no sweep.json: use a new folder"
                 )
             _write(file, text)
-        elif file.read_text() != text:
-            try:
-                old = json.loads(file.read_text())
-            except ValueError as error:
-                raise ValueError(f"{file} is damaged ({error}): remove the folder") from error
+            return
+        try:
+            old, new = dict(json.loads(file.read_text())), json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{file} is damaged ({error}): remove the folder") from error
+        if old != new:
             raise ValueError(
-                f"{self.path} holds another sweep: {_difference(old, json.loads(text))}; "
+                f"{self.path} holds another sweep: {_difference(old, new)}; "
                 "use a new folder, or remove that one"
             )
 
@@ -65,35 +66,48 @@ class RunFolder:
             "totals.npz", lambda stream: np.savez(stream, chunks_done=chunks_done, **leaves)
         )
 
-    def load_totals(self, template: Totals) -> tuple[Totals | None, int]:
+    def load_totals(self, template: Totals, num_chunks: int) -> tuple[Totals | None, int]:
         """The recorded totals, with the structure of `template`, and the chunks done.
 
+        Args:
+            template: shapes of the totals of a chunk.
+            num_chunks: how many chunks the sweep has.
+
         Raises:
-            ValueError: the file is damaged.
+            ValueError: the file is damaged, or of another sweep.
         """
         file = self.path / "totals.npz"
         if not file.exists():
             return None, 0
+        expected = jax.tree.leaves(template)
         try:
             with open(file, "rb") as stream, np.load(stream) as stored:
-                leaves = [stored[name] for name in sorted(stored) if name != "chunks_done"]
+                leaves = [stored[f"leaf_{i:02d}"] for i in range(len(expected))]
                 done = int(stored["chunks_done"])
-            return jax.tree.unflatten(jax.tree.structure(template), leaves), done
         except Exception as error:
             raise ValueError(f"{file} is damaged ({error}): remove the folder") from error
+        if [x.shape for x in leaves] != [x.shape for x in expected] or not 0 < done <= num_chunks:
+            raise ValueError(f"{file} is damaged (it does not fit the sweep): remove the folder")
+        return jax.tree.unflatten(jax.tree.structure(template), leaves), done
+
+    def check_rows(self, firsts: Iterable[int]) -> None:
+        """Raise ValueError if the rows of a finished chunk, by its first episode, are lost."""
+        arrow = _pyarrow()
+        for first in firsts:
+            file = self.path / _rows_name(first)
+            try:
+                arrow.parquet.read_metadata(file)
+            except (OSError, arrow.ArrowInvalid) as error:
+                raise ValueError(
+                    f"{file} is lost or damaged ({error}): remove the folder"
+                ) from error
 
     def save_rows(self, first: int, columns: dict[str, np.ndarray]) -> None:
         """Write the rows of the chunk that begins with episode number `first`."""
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError:
-            raise ImportError("rows need pyarrow: pip install 'lifedrift_jax[cli]'") from None
+        arrow = _pyarrow()
         (self.path / "episodes").mkdir(exist_ok=True)
-        self._replace(
-            f"episodes/{first:012d}.parquet",
-            lambda stream: pyarrow.parquet.write_table(pyarrow.table(columns), stream),
-        )
+        table = arrow.table(columns)
+        self._replace(_rows_name(first), lambda stream: arrow.parquet.write_table(table, stream))
 
     def save_json(self, name: str, content: dict[str, Any]) -> None:
         """Write summary.json or timing.json."""
@@ -101,10 +115,28 @@ class RunFolder:
 
     def _replace(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
         place = self.path / name
-        beside = place.with_name(place.name + ".partial")
+        beside = _beside(place)
         with open(beside, "wb") as stream:
             write(stream)
         os.replace(beside, place)
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("rows need pyarrow: pip install 'lifedrift_jax[cli]'") from None
+    return pyarrow
+
+
+def _rows_name(first: int) -> str:
+    return f"episodes/{first:012d}.parquet"
+
+
+def _beside(place: Path) -> Path:
+    """A name of this process alone: two runs of one sweep write the same files, whole."""
+    return place.with_name(f"{place.name}.partial-{os.getpid()}")
 
 
 def _difference(old: Any, new: Any, name: str = "") -> str:
@@ -120,6 +152,6 @@ def _json(content: dict[str, Any]) -> str:
 
 
 def _write(place: Path, text: str) -> None:
-    beside = place.with_name(place.name + ".partial")
+    beside = _beside(place)
     beside.write_text(text)
     os.replace(beside, place)

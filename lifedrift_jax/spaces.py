@@ -30,10 +30,10 @@ class Discrete:
 
     def contains(self, x: jax.typing.ArrayLike) -> jax.Array:
         """() bool: x is a scalar of integer dtype in [0, n)."""
-        x = jnp.asarray(x)
+        x = _as_it_is(x)
         if x.shape != () or not jnp.issubdtype(x.dtype, jnp.integer):
             return jnp.bool_(False)
-        return (x >= 0) & (x < self.n)
+        return jnp.asarray((x >= 0) & (x < self.n))
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,15 @@ class Box:
 
     def contains(self, x: jax.typing.ArrayLike) -> jax.Array:
         """() bool: x has the shape and dtype, and every entry lies within the bounds."""
-        x = jnp.asarray(x)
+        x = _as_it_is(x)
         if x.shape != self.shape or x.dtype != self.dtype:
             return jnp.bool_(False)
-        return jnp.all((x >= self.low) & (x <= self.high))
+        return jnp.asarray(((x >= self.low) & (x <= self.high)).all())
+
+
+def _as_it_is(x: jax.typing.ArrayLike) -> jax.Array | np.ndarray:
+    """An array that keeps its dtype: jnp.asarray would cut 64 bits to 32 without x64."""
+    return x if isinstance(x, jax.Array) else np.asarray(x)
 
 
 Space = Discrete | Box

@@ -22,7 +22,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from lifedrift_jax import rollout, summary
 from lifedrift_jax.chunk import Chunk, play_chunk, return_bounds
-from lifedrift_jax.core import Env, Policy, horizon
+from lifedrift_jax.core import Env, Policy, horizon, positive
 from lifedrift_jax.rng import SEED_LIMIT, checked_seed
 from lifedrift_jax.run_folder import RunFolder
 from lifedrift_jax.summary import Summary, Totals
@@ -94,11 +94,13 @@ def sweep(
     Raises:
         ValueError: a seed or a size is out of range, or `out` holds another sweep.
     """
+    _refuse(env, params)
     plan = _plan(seeds, num_episodes)
-    num_steps = horizon(params) if num_steps is None else _positive("num_steps", num_steps)
+    num_steps = horizon(params) if num_steps is None else positive("num_steps", num_steps)
+    steps, rows = bool(steps), bool(rows)
     devices = tuple(jax.local_devices() if devices is None else devices)
     size = default_chunk_size(num_steps) if chunk_size is None else chunk_size
-    size = _positive("chunk_size", size)
+    size = positive("chunk_size", size)
     size = math.ceil(min(size, plan.num_episodes) / len(devices)) * len(devices)
     if rows and out is None:
         raise ValueError("rows is True but out is None: name a folder for the rows")
@@ -111,6 +113,8 @@ def sweep(
         folder = RunFolder(out, description)
     began = time.perf_counter()
     totals, first_chunk = _resume(folder, program, params, plan, size)
+    if folder is not None and rows:
+        folder.check_rows(range(0, min(first_chunk * size, plan.num_episodes), size))
     for number, chunk in _chunks(program, params, plan, size, first_chunk, devices):
         totals = summary.merge(totals, jax.device_get(chunk.totals))
         first = number * size
@@ -144,10 +148,11 @@ def outcomes(
     chunk_size: int | None = None,
 ) -> rollout.Outcome:
     """The outcome of every episode of a sweep: NumPy leaves [num_episodes]. See `sweep`."""
+    _refuse(env, params)
     plan = _plan(seeds, num_episodes)
-    num_steps = horizon(params) if num_steps is None else _positive("num_steps", num_steps)
+    num_steps = horizon(params) if num_steps is None else positive("num_steps", num_steps)
     size = default_chunk_size(num_steps) if chunk_size is None else chunk_size
-    size = min(_positive("chunk_size", size), plan.num_episodes)
+    size = min(positive("chunk_size", size), plan.num_episodes)
     program = partial(play_chunk, env=env, policy=policy, num_steps=num_steps, steps=False)
     devices = tuple(jax.local_devices()[:1])
     parts = [
@@ -202,7 +207,7 @@ def _resume(folder, program, params, plan, size) -> tuple[Totals | None, int]:
     if folder is None:
         return None, 0
     template = jax.eval_shape(program, *_arguments(size), params).totals
-    return folder.load_totals(template)
+    return folder.load_totals(template, math.ceil(plan.num_episodes / size))
 
 
 def _columns(env: Env, plan: Plan, first: int, size: int, outcome) -> dict[str, np.ndarray]:
@@ -221,10 +226,21 @@ def _columns(env: Env, plan: Plan, first: int, size: int, outcome) -> dict[str, 
     return {name: np.asarray(x)[: plan.num_episodes - first] for name, x in columns.items()}
 
 
+def _refuse(env: Env, params: Any) -> None:
+    """Raise ValueError for what has no episodes of its own to sweep."""
+    if env.auto_resets:
+        raise ValueError(f"env is {env!r}, which resets by itself: sweep the env inside")
+    if np.ndim(params.max_steps):
+        raise ValueError(
+            f"params are stacked, max_steps has shape {np.shape(params.max_steps)}: "
+            "sweep them one by one"
+        )
+
+
 def _plan(seeds: int | Sequence[int] | np.ndarray, num_episodes: int | None) -> Plan:
     if np.ndim(seeds) == 0:
         seed = checked_seed(seeds)  # type: ignore[arg-type]
-        count = _positive("num_episodes", 1 if num_episodes is None else num_episodes)
+        count = positive("num_episodes", 1 if num_episodes is None else num_episodes)
         if count > SEED_LIMIT:
             raise ValueError(f"num_episodes is {count}: at most 2**32, the range of an index")
         return Plan(seed, None, count)
@@ -236,12 +252,6 @@ def _plan(seeds: int | Sequence[int] | np.ndarray, num_episodes: int | None) -> 
     for extreme in (values.min(), values.max()):
         checked_seed(extreme)
     return Plan(None, values.astype(np.uint32), len(values))
-
-
-def _positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise ValueError(f"{name} is {value!r}: it must be a whole number of at least 1")
-    return int(value)
 
 
 def _describe(env, policy, params, plan, num_steps, size, steps, rows, env_id) -> dict[str, Any]:

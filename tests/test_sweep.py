@@ -1,5 +1,6 @@
 """Sweeps: the same episodes for any chunking, honest statistics, files that survive kills."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -14,7 +15,9 @@ import lifedrift_jax
 from lifedrift_jax import summary
 from lifedrift_jax.baselines.simple import constant, random
 from lifedrift_jax.chunk import play_chunk
+from lifedrift_jax.rng import uniform_pair
 from lifedrift_jax.sweep import outcomes, sweep
+from lifedrift_jax.wrappers import AutoReset, TimeLimit
 
 ID = "life_drift/energy_balance-v0"
 
@@ -243,3 +246,110 @@ def test_wilson_interval_of_a_known_case():
     found = summary.share(8, 10)
     np.testing.assert_allclose(found.interval, (0.4902, 0.9433), atol=1e-4)
     assert summary.share(0, 0).share is None and summary.share(0, 5).interval[0] == 0
+
+
+def test_a_policy_that_changed_under_its_name_is_another_sweep(task, tmp_path):
+    env, params = task
+
+    def always(action):
+        return lifedrift_jax.Policy(
+            "mine", lambda key, params: (), lambda key, obs, mask, carry: (action, carry)
+        )
+
+    sweep(env, always(jax.numpy.int32(4)), params, 0, 50, out=tmp_path)
+    with pytest.raises(ValueError, match="holds another sweep: program was"):
+        sweep(env, always(jax.numpy.int32(2)), params, 0, 50, out=tmp_path)
+
+
+def test_an_env_of_another_size_is_another_sweep(task, tmp_path):
+    env, params = task
+    short = sweep(TimeLimit(env, 5), random(), params, 0, 50, out=tmp_path)
+    assert short.mean_length == 5
+    with pytest.raises(ValueError, match="holds another sweep: program was"):
+        sweep(TimeLimit(env, 8), random(), params, 0, 50, out=tmp_path)
+
+
+def test_invalid_choices_are_counted_and_are_no_action(task):
+    env, params = task
+    found = sweep(env, constant(9), params, 0, 50)
+    assert found.invalid_actions == 1 and set(found.actions.values()) == {0}
+    assert sweep(env, random(), params, 0, 50).invalid_actions == 0
+
+
+def test_an_env_without_variables_or_events_is_swept():
+    found = sweep(*bare(), 0, 200)
+    assert found.steps == {} and found.events == {} and found.score.count == 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Coin(lifedrift_jax.Env):
+    """Three tosses; the score is the share of heads. Nothing to plot."""
+
+    observation_names = ("time",)
+    action_names = ("toss",)
+
+    def start(self, key, params):
+        return {"time": jax.numpy.int32(0), "heads": jax.numpy.float32(0)}
+
+    def draw(self, key):
+        return uniform_pair(key, 0)[0]
+
+    def transition(self, state, action, noise, params):
+        head = (noise < 0.5).astype(jax.numpy.float32)
+        return {"time": state["time"] + 1, "heads": state["heads"] + head}, head
+
+    def is_terminal(self, state, params):
+        return state["time"] >= params.max_steps
+
+    def observe(self, state, params):
+        return state["time"].astype(jax.numpy.float32)[None]
+
+    def score(self, state, params):
+        return state["heads"] * (1 / 3)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class CoinParams:
+    max_steps: jax.Array
+
+
+def bare():
+    return Coin(), random(), CoinParams(jax.numpy.int32(3))
+
+
+def test_what_has_no_episodes_of_its_own_is_refused(task):
+    env, params = task
+    with pytest.raises(ValueError, match="resets by itself: sweep the env inside"):
+        sweep(AutoReset(env), random(), params, 0, 10)
+    stacked = jax.tree.map(lambda *x: jax.numpy.stack(x), params, params)
+    with pytest.raises(ValueError, match=r"params are stacked, max_steps has shape \(2,\)"):
+        sweep(env, random(), stacked, 0, 10)
+
+
+def test_lost_or_damaged_rows_are_named(task, tmp_path):
+    env, params = task
+    arguments = {"seeds": 0, "num_episodes": 60, "chunk_size": 20, "rows": True, "out": tmp_path}
+    sweep(env, random(), params, **arguments)
+    (tmp_path / "episodes/000000000020.parquet").write_bytes(b"x")
+    with pytest.raises(ValueError, match=r"000000000020\.parquet is lost or damaged"):
+        sweep(env, random(), params, **arguments)
+    (tmp_path / "episodes/000000000020.parquet").unlink()
+    with pytest.raises(ValueError, match=r"000000000020\.parquet is lost or damaged"):
+        sweep(env, random(), params, **arguments)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"null", b"{"])
+def test_a_damaged_description_is_named(task, tmp_path, content):
+    env, params = task
+    (tmp_path / "sweep.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"sweep\.json is damaged"):
+        sweep(env, random(), params, 0, 10, out=tmp_path)
+
+
+def test_a_description_written_in_another_style_is_the_same_sweep(task, tmp_path):
+    env, params = task
+    first = sweep(env, random(), params, 0, 50, out=tmp_path)
+    file = tmp_path / "sweep.json"
+    file.write_text(json.dumps(json.loads(file.read_text())))
+    assert sweep(env, random(), params, 0, 50, out=tmp_path) == first

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from lifedrift_jax import rng
-from lifedrift_jax.core import Tree, fence, pick, select
+from lifedrift_jax.core import Tree, fence, integer_action, pick, select
 from lifedrift_jax.life_drift.reward import reward
 from lifedrift_jax.life_drift.tables import ACTIONS, CASCADE, NATURAL, PHASES, VARIABLES
 from lifedrift_jax.life_drift.types import Noise, Params, State
@@ -67,14 +67,18 @@ def transition(
 
     Args:
         state: the state before.
-        action: () int32 in [0, 6); any other value leaves the five variables as they are,
-            pays 0 and counts a step.
+        action: () integer in [0, 6); any other integer leaves the five variables as they
+            are, pays 0 and counts a step.
         noise: the step's draws; keeps its dtype, as state and params do.
         params: the numbers.
 
     Returns:
         (state after, reward): reward () float in [-1, 1].
+
+    Raises:
+        TypeError: `action` is no integer of shape ().
     """
+    action = integer_action(action)
     valid = (action >= 0) & (action < len(ACTIONS))
     moved, cascade = _move(state, action, noise, params)
     moved = _fence(select(valid, moved, _variables(state)), params)

@@ -1,13 +1,16 @@
 """Params, State and Noise of Life Drift."""
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lifedrift_jax.life_drift import tables
+
+MAX_STEPS = 1_000_000  # longest horizon: five times it, in int32, and sums stay precise
 
 
 class Noise(NamedTuple):
@@ -87,13 +90,33 @@ class Params:
 
     def validate(self) -> None:
         """Raise ValueError if a concrete number makes no sense."""
-        if np.min(self.max_steps) < 1:
-            raise ValueError(f"max_steps is {self.max_steps}: it must be at least 1")
-        if np.any(np.asarray(self.start) < 0) or np.any(np.asarray(self.start) > 1):
-            raise ValueError(f"start is {self.start}: it must be five numbers in [0, 1]")
-        for low, high in (("effect_low", "effect_high"), ("natural_low", "natural_high")):
-            if np.any(np.asarray(getattr(self, low)) > np.asarray(getattr(self, high))):
-                raise ValueError(f"{low} is above {high} in some entry: bounds are (low, high)")
+
+        def need(holds: Any, name: str, legal: str) -> None:
+            if not np.all(holds):
+                value = np.asarray(attrgetter(name)(self)).tolist()
+                raise ValueError(f"{name} is {value}: it must be {legal}")
+
+        reward = self.reward
+        need((self.task >= 0) & (self.task < len(tables.TASKS)), "task", "an index of TASKS")
+        steps = (self.max_steps >= 1) & (self.max_steps <= MAX_STEPS)
+        need(steps, "max_steps", f"in [1, {MAX_STEPS:,}]")
+        need((self.start >= 0) & (self.start <= 1), "start", "five numbers in [0, 1]")
+        need(self.effect_low <= self.effect_high, "effect_low", "at most effect_high")
+        need(self.natural_low <= self.natural_high, "natural_low", "at most natural_high")
+        need((reward.low >= -1) & (reward.low <= reward.high), "reward.low", "in [-1, reward.high]")
+        need(reward.high <= 1, "reward.high", "at most 1")
+        need(self.grade_weights >= 0, "grade_weights", "nine numbers of at least 0")
+        need(
+            np.sum(self.grade_weights, axis=-1) < 1 + 1e-6, "grade_weights", "of a sum of at most 1"
+        )
+        need(self.grade_target > 0, "grade_target", "above 0")
+        need(self.grade_variance_scale >= 0, "grade_variance_scale", "at least 0")
+        need(
+            (self.grade_low >= 0) & (self.grade_low <= self.grade_high),
+            "grade_low",
+            "in [0, grade_high]",
+        )
+        need(self.grade_high <= 1, "grade_high", "at most 1")
 
 
 @jax.tree_util.register_dataclass

@@ -49,7 +49,7 @@ class Wrapper(Env[Any, Any, Any]):
     @property
     def auto_resets(self) -> bool:
         """True = a step that ends an episode returns the first state of the next."""
-        return auto_resets(self.env)
+        return self.env.auto_resets
 
     def inner_state(self, state: Any) -> Any:
         """The inner env's state within this wrapper's; here they are the same."""
@@ -121,14 +121,9 @@ class Wrapper(Env[Any, Any, Any]):
         return self.env.empty_info(params)
 
 
-def auto_resets(env: Env) -> bool:
-    """True if a step of `env` that ends an episode returns the first state of the next."""
-    return isinstance(env, Wrapper) and env.auto_resets
-
-
 def refuse_auto_reset(wrapper: Wrapper, reason: str) -> None:
     """Raise ValueError if the env inside `wrapper` resets by itself."""
-    if auto_resets(wrapper.env):
+    if wrapper.env.auto_resets:
         raise ValueError(
             f"{type(wrapper).__name__} around an env that resets by itself: {reason}; "
             "build AutoReset(EpisodeStats(TimeLimit(env, limit)))"

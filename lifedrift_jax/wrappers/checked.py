@@ -14,6 +14,7 @@ from jax.experimental import checkify
 from lifedrift_jax.core import Env, Step
 from lifedrift_jax.spaces import Box
 from lifedrift_jax.wrappers.actions import checked_action
+from lifedrift_jax.wrappers.autoreset import BatchAutoReset
 from lifedrift_jax.wrappers.base import Wrapper
 
 
@@ -28,6 +29,11 @@ class Checked(Wrapper):
     """
 
     outermost: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.env, BatchAutoReset):
+            raise ValueError("Checked around BatchAutoReset: it checks one env, use AutoReset")
+        super().__post_init__()
 
     # Jitted in `Env`, plain here: what raises an error cannot be compiled.
 

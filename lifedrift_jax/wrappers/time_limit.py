@@ -33,10 +33,10 @@ class TimeLimit(Wrapper):
     finished: further steps keep its state and flags, pay 0 and give `empty_info`.
 
     Attributes:
-        limit: steps, at least 1.
+        limit: steps, in [1, 2**31).
 
     Raises:
-        ValueError: `limit` is no integer of at least 1, or the env inside resets by itself,
+        ValueError: `limit` is no integer in [1, 2**31), or the env inside resets by itself,
             so that steps of several episodes would be counted as one.
     """
 
@@ -44,8 +44,12 @@ class TimeLimit(Wrapper):
 
     def __post_init__(self) -> None:
         refuse_auto_reset(self, "it would count the steps of several episodes as one")
-        if isinstance(self.limit, bool) or not hasattr(self.limit, "__index__") or self.limit < 1:
-            raise ValueError(f"limit is {self.limit!r}: it must be an integer of at least 1")
+        if (
+            isinstance(self.limit, bool)
+            or not hasattr(self.limit, "__index__")
+            or not (0 < self.limit < 2**31)
+        ):
+            raise ValueError(f"limit is {self.limit!r}: it must be an integer in [1, 2**31)")
         object.__setattr__(self, "limit", operator.index(self.limit))
         super().__post_init__()
 

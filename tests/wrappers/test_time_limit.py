@@ -113,7 +113,7 @@ def test_episodes_cut_in_a_row_are_all_of_the_limits_length(walk, play_batch, in
 
 @pytest.mark.parametrize("limit", [0, -3, 2.5, "6", True, None])
 def test_a_limit_below_one_or_not_whole_is_an_error(walk, limit):
-    with pytest.raises(ValueError, match=r"limit is .*: it must be an integer of at least 1"):
+    with pytest.raises(ValueError, match=r"limit is .*: it must be an integer in "):
         TimeLimit(walk[0], limit)
 
 

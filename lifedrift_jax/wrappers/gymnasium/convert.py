@@ -9,14 +9,20 @@ import numpy as np
 from lifedrift_jax import spaces
 from lifedrift_jax.core import Env
 from lifedrift_jax.rng import SEED_LIMIT
-from lifedrift_jax.wrappers.base import auto_resets
+from lifedrift_jax.wrappers.checked import Checked
 from lifedrift_jax.wrappers.episodes import Report
 
 
-def check_arguments(env: Env, render_mode: None) -> None:
-    """Raise ValueError if `env` resets by itself or a render mode is asked for."""
-    if auto_resets(env):
-        raise ValueError(f"{type(env).__name__} resets by itself: pass the env inside it")
+def check_arguments(env: Env, params: Any, render_mode: None) -> None:
+    """Raise ValueError for an env that resets by itself or works outside jit only, for
+    stacked params, and for a render mode.
+    """
+    if env.auto_resets or isinstance(env, Checked):
+        raise ValueError(f"env is a {type(env).__name__}: pass the env inside it")
+    if np.ndim(params.max_steps):
+        raise ValueError(
+            f"params are stacked, max_steps has shape {np.shape(params.max_steps)}: pass one task's"
+        )
     if render_mode is not None:
         raise ValueError(f"render_mode is {render_mode!r}: only None is known")
 

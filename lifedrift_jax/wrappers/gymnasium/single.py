@@ -29,7 +29,7 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, Any]):
         Raises:
             ValueError: the env resets by itself, or a render mode is asked for.
         """
-        convert.check_arguments(env, render_mode)
+        convert.check_arguments(env, params, render_mode)
         self.env, self.params = env, params
         self.observation_space = convert.to_space(env.observation_space(params))
         self.action_space = convert.to_space(env.action_space(params))

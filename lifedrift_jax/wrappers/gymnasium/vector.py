@@ -50,7 +50,7 @@ class GymnasiumVectorEnv(VectorEnv):
             ValueError: the env resets by itself, num_envs is below 1, the mode is none of
                 the two (or "NextStep", "SameStep"), or a render mode is asked for.
         """
-        convert.check_arguments(env, render_mode)
+        convert.check_arguments(env, params, render_mode)
         if num_envs < 1:
             raise ValueError(f"num_envs is {num_envs}: it must be at least 1")
         mode = next((m for m in MODES if autoreset_mode in (m, m.value)), None)
@@ -140,15 +140,15 @@ class GymnasiumVectorEnv(VectorEnv):
 
     def _seed_all(self, seed: int | Sequence[int]) -> tuple[jax.Array, jax.Array]:
         """Note the seeds; the roots and first indices, [num_envs] each."""
-        if isinstance(seed, Sequence | np.ndarray):
-            seeds, stride = [checked_seed(s) for s in seed], 1
+        if np.ndim(seed):
+            seeds, stride = [checked_seed(s) for s in seed], 1  # type: ignore[union-attr]
             first = jnp.zeros(self.num_envs, jnp.uint32)
             if len(seeds) != self.num_envs:
                 raise ValueError(
                     f"seed has {len(seeds)} entries: it must have num_envs = {self.num_envs}"
                 )
         else:
-            seeds, stride = [checked_seed(seed)], self.num_envs
+            seeds, stride = [checked_seed(seed)], self.num_envs  # type: ignore[arg-type]
             first = jnp.arange(self.num_envs, dtype=jnp.uint32)
         super().reset(seed=seeds[0])
         self._seeds = np.broadcast_to(np.array(seeds, np.int64), self.num_envs)
