@@ -58,6 +58,7 @@ def summary(task="energy_balance-v0", policy="random", steps=4, threshold=0.85, 
         mean_length=float(steps),
         events={},
         actions={},
+        invalid_actions=None,
         steps=series if watched else {},
         histograms={"score": {"low": 0.0, "high": 1.0, "counts": counts.tolist()}},
     )
