@@ -13,16 +13,15 @@ a counter hash. With `(k0, k1)` the two words of a key and `mix` the 32-bit fina
 "lowbias32" (two multiplications, three xor-shifts; constants from Chris Wellons'
 hash-prospector search, public domain), word `j` of the key is
 
-    word(key, j) = mix(mix(k0 + LANES[j]) ^ spread(k1))
-    spread(x) = y ^ (y >> 15), y = 0x9E3779B1 * x
+    word(key, j) = mix(mix(k0 + LANES[j]) ^ mix(k1))
 
-(`spread` is what lets keys count up: without it, the keys 0, 1, 2, ... of `jax.random.key`
-fail tests of uniformity and independence.) It is a bijection of `k1` for each `k0` and of
-`k0` for each `k1`. Step keys move `k1` by `t * 0x9E3779B9` (2**32 over the golden ratio, odd,
-so `t` below 2**32 never repeats) and policy and reset keys move `k0` by a constant, so all
-streams of an episode use other inputs of the hash. A key may come from anywhere
-(`jax.random.key`, `split`, `fold_in`): nothing but its two words is used. This is a simulation
-generator, not a cryptographic one.
+Each half of the key is mixed twice: mixed once, keys that count up, as those of
+`jax.random.key`, fail tests of uniformity and independence. The word is a bijection of `k1`
+for each `k0` and of `k0` for each `k1`. Step keys move `k1` by `t * 0x9E3779B9` (2**32 over
+the golden ratio, odd, so `t` below 2**32 never repeats) and policy and reset keys move `k0`
+by a constant, so all streams of an episode use other inputs of the hash. A key may come from
+anywhere (`jax.random.key`, `split`, `fold_in`): nothing but its two words is used. This is a
+simulation generator, not a cryptographic one.
 """
 
 import operator
@@ -83,7 +82,7 @@ def policy_key(key: jax.Array, step: jax.Array | int) -> jax.Array:
 def word(key: jax.Array, lane: int) -> jax.Array:
     """Word `lane` (0..15) of a key: () uint32, uniform over all 32-bit values."""
     k0, k1 = _key_words(key)
-    return _mix(_mix(k0 + jnp.uint32(LANES[lane])) ^ _spread(k1))
+    return _mix(_mix(k0 + jnp.uint32(LANES[lane])) ^ _mix(k1))
 
 
 def uniform_pair(key: jax.Array, lane: int) -> tuple[jax.Array, jax.Array]:
@@ -113,12 +112,6 @@ def _mix(x: jax.Array) -> jax.Array:
     x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
     return x ^ (x >> 16)
-
-
-def _spread(x: jax.Array) -> jax.Array:
-    """A cheap bijection on uint32 that carries the low bits, which count, into the high."""
-    x = x * jnp.uint32(0x9E3779B1)
-    return x ^ (x >> 15)
 
 
 def _key_words(key: jax.Array) -> tuple[jax.Array, jax.Array]:
