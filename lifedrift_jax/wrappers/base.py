@@ -123,7 +123,7 @@ class Wrapper(Env[Any, Any, Any]):
 
 def refuse_auto_reset(wrapper: Wrapper, reason: str) -> None:
     """Raise ValueError if the env inside `wrapper` resets by itself."""
-    if wrapper.env.auto_resets:
+    if getattr(wrapper.env, "auto_resets", False):  # no Env at all is refused elsewhere
         raise ValueError(
             f"{type(wrapper).__name__} around an env that resets by itself: {reason}; "
             "build AutoReset(EpisodeStats(TimeLimit(env, limit)))"

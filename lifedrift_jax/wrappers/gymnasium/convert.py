@@ -17,8 +17,10 @@ def check_arguments(env: Env, params: Any, render_mode: None) -> None:
     """Raise ValueError for an env that resets by itself or works outside jit only, for
     stacked params, and for a render mode.
     """
-    if env.auto_resets or isinstance(env, Checked):
-        raise ValueError(f"env is a {type(env).__name__}: pass the env inside it")
+    if env.auto_resets:
+        raise ValueError(f"{type(env).__name__} resets by itself: pass the env inside it")
+    if isinstance(env, Checked):
+        raise ValueError("Checked works outside jit only: pass the env inside it")
     if np.ndim(params.max_steps):
         raise ValueError(
             f"params are stacked, max_steps has shape {np.shape(params.max_steps)}: pass one task's"
