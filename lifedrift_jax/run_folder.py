@@ -135,8 +135,10 @@ def _rows_name(first: int) -> str:
 
 
 def _beside(place: Path) -> Path:
-    """A name of this process alone: two runs of one sweep write the same files, whole."""
-    return place.with_name(f"{place.name}.partial-{os.getpid()}")
+    """A name of this process alone: two runs of one sweep write the same files, whole. It
+    begins with a dot, so that readers of a Parquet dataset pass over what a kill left.
+    """
+    return place.with_name(f".{place.name}.partial-{os.getpid()}")
 
 
 def _difference(old: Any, new: Any, name: str = "") -> str:
