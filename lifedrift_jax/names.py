@@ -28,15 +28,15 @@ def checked_index(what: str, value: Any, legal: Sequence[str]) -> int:
     Raises:
         ValueError: anything else, bools and floats included; lists the legal names.
     """
-    index = _index(value, legal)
+    index = index_of(value, legal)
     if not 0 <= index < len(legal):
         numbered = (f"{i} {name}" for i, name in enumerate(legal))
         raise unknown(what, value, legal if isinstance(value, str) else numbered)
     return index
 
 
-def _index(value: Any, legal: Sequence[str]) -> int:
-    """The index that `value` stands for, -1 if none."""
+def index_of(value: Any, legal: Sequence[str]) -> int:
+    """The index that `value`, a name of `legal` or an integer, stands for; -1 if none."""
     if isinstance(value, str):
         return legal.index(value) if value in legal else -1
     if isinstance(value, bool | np.bool_):

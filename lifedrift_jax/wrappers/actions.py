@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from lifedrift_jax.core import Env
+from lifedrift_jax.names import index_of
 
 
 def checked_action(env: Env, action: Any, mask: np.ndarray) -> int:
@@ -21,7 +22,7 @@ def checked_action(env: Env, action: Any, mask: np.ndarray) -> int:
     Raises:
         ValueError: anything else; the message lists the legal actions.
     """
-    index = _index(env, action)
+    index = index_of(action, env.action_names)
     if not (0 <= index < len(mask) and mask[index]):
         legal = ", ".join(f"{i} {env.action_names[i]}" for i in np.flatnonzero(mask))
         raise ValueError(f"action is {action!r}: use the index or the name of one of {legal}")
@@ -58,14 +59,3 @@ def checked_actions(env: Env, actions: Any, mask: np.ndarray, acting: np.ndarray
         except ValueError as error:
             raise ValueError(f"env {i}: {error}") from None
     return checked
-
-
-def _index(env: Env, action: Any) -> int:
-    """The index that `action` stands for, -1 if none."""
-    if isinstance(action, str):
-        return env.action_names.index(action) if action in env.action_names else -1
-    if isinstance(action, int | np.generic | np.ndarray | jax.Array):
-        number = np.asarray(action)
-        if number.shape == () and np.issubdtype(number.dtype, np.integer):
-            return int(number)
-    return -1
