@@ -47,7 +47,7 @@ class RunFolder:
                 raise ValueError(
                     f"{self.path} holds totals.npz but no sweep.json: use a new folder"
                 )
-            _write(file, text)
+            _write_text(file, text)
             return
         try:
             old, new = dict(json.loads(file.read_text())), json.loads(text)
@@ -62,8 +62,9 @@ class RunFolder:
     def save_totals(self, totals: Totals, chunks_done: int) -> None:
         """Record that the first `chunks_done` chunks are in `totals`."""
         leaves = {f"leaf_{i:02d}": x for i, x in enumerate(jax.tree.leaves(totals))}
-        self._replace(
-            "totals.npz", lambda stream: np.savez(stream, chunks_done=chunks_done, **leaves)
+        _write(
+            self.path / "totals.npz",
+            lambda stream: np.savez(stream, chunks_done=chunks_done, **leaves),
         )
 
     def load_totals(self, template: Totals, num_chunks: int) -> tuple[Totals | None, int]:
@@ -107,18 +108,14 @@ class RunFolder:
         arrow = _pyarrow()
         (self.path / "episodes").mkdir(exist_ok=True)
         table = arrow.table(columns)
-        self._replace(_rows_name(first), lambda stream: arrow.parquet.write_table(table, stream))
+        _write(
+            self.path / _rows_name(first),
+            lambda stream: arrow.parquet.write_table(table, stream),
+        )
 
     def save_json(self, name: str, content: dict[str, Any]) -> None:
         """Write summary.json or timing.json."""
-        _write(self.path / name, _json(content))
-
-    def _replace(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
-        place = self.path / name
-        beside = _beside(place)
-        with open(beside, "wb") as stream:
-            write(stream)
-        os.replace(beside, place)
+        _write_text(self.path / name, _json(content))
 
 
 def _pyarrow() -> Any:
@@ -153,7 +150,13 @@ def _json(content: dict[str, Any]) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _write(place: Path, text: str) -> None:
+def _write(place: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Let `write` fill a file beside `place`, then rename it into place."""
     beside = _beside(place)
-    beside.write_text(text)
+    with open(beside, "wb") as stream:
+        write(stream)
     os.replace(beside, place)
+
+
+def _write_text(place: Path, text: str) -> None:
+    _write(place, lambda stream: stream.write(text.encode()))

@@ -79,7 +79,7 @@ def sweep(
         num_steps: steps to play, by default `params.max_steps`. Episodes not finished by
             then are counted and left out of every mean.
         chunk_size: episodes a compiled call plays; a multiple of the number of devices is
-            used. By default as large as memory for steps allows, at most 65,536 on CPU.
+            used. By default `default_chunk_size`, 65,536 on CPU unless episodes are long.
         steps: also summarise step by step (variables, action shares); False is faster.
         out: folder for summary.json and the state of the run. A run that was killed goes
             on where it was, redoes no finished chunk, and ends with the same bytes.
@@ -94,14 +94,10 @@ def sweep(
     Raises:
         ValueError: a seed or a size is out of range, or `out` holds another sweep.
     """
-    _refuse(env, params)
-    plan = _plan(seeds, num_episodes)
-    num_steps = horizon(params) if num_steps is None else positive("num_steps", num_steps)
     steps, rows = bool(steps), bool(rows)
     devices = tuple(jax.local_devices() if devices is None else devices)
-    size = default_chunk_size(num_steps) if chunk_size is None else chunk_size
-    size = positive("chunk_size", size)
-    size = math.ceil(min(size, plan.num_episodes) / len(devices)) * len(devices)
+    plan, num_steps, size = _prepare(env, params, seeds, num_episodes, num_steps, chunk_size)
+    size = math.ceil(size / len(devices)) * len(devices)
     if rows and out is None:
         raise ValueError("rows is True but out is None: name a folder for the rows")
 
@@ -148,11 +144,7 @@ def outcomes(
     chunk_size: int | None = None,
 ) -> rollout.Outcome:
     """The outcome of every episode of a sweep: NumPy leaves [num_episodes]. See `sweep`."""
-    _refuse(env, params)
-    plan = _plan(seeds, num_episodes)
-    num_steps = horizon(params) if num_steps is None else positive("num_steps", num_steps)
-    size = default_chunk_size(num_steps) if chunk_size is None else chunk_size
-    size = min(positive("chunk_size", size), plan.num_episodes)
+    plan, num_steps, size = _prepare(env, params, seeds, num_episodes, num_steps, chunk_size)
     program = partial(play_chunk, env=env, policy=policy, num_steps=num_steps, steps=False)
     devices = tuple(jax.local_devices()[:1])
     parts = [
@@ -163,8 +155,8 @@ def outcomes(
 
 
 def default_chunk_size(num_steps: int) -> int:
-    """Episodes a chunk: a power of two, 65,536 on CPU and 2**20 elsewhere, fewer for long
-    episodes, so that the variables of all steps stay near 64 MB (CPU) or 1 GB.
+    """Episodes a chunk: a power of two, 65,536 on CPU and 2**20 elsewhere; fewer for long
+    episodes, so that a chunk, the unit of progress and of resuming, does not take longer.
     """
     cap, step_cap = (2**16, 2**21) if jax.default_backend() == "cpu" else (2**20, 2**25)
     return max(1, min(cap, 2 ** int(math.log2(max(step_cap // num_steps, 1)))))
@@ -226,8 +218,8 @@ def _columns(env: Env, plan: Plan, first: int, size: int, outcome) -> dict[str, 
     return {name: np.asarray(x)[: plan.num_episodes - first] for name, x in columns.items()}
 
 
-def _refuse(env: Env, params: Any) -> None:
-    """Raise ValueError for what has no episodes of its own to sweep."""
+def _prepare(env, params, seeds, num_episodes, num_steps, chunk_size) -> tuple[Plan, int, int]:
+    """Plan, number of steps and chunk size, checked; refuse what has no episodes to sweep."""
     if env.auto_resets:
         raise ValueError(f"env is {env!r}, which resets by itself: sweep the env inside")
     if np.ndim(params.max_steps):
@@ -235,6 +227,10 @@ def _refuse(env: Env, params: Any) -> None:
             f"params are stacked, max_steps has shape {np.shape(params.max_steps)}: "
             "sweep them one by one"
         )
+    plan = _plan(seeds, num_episodes)
+    num_steps = horizon(params) if num_steps is None else positive("num_steps", num_steps)
+    size = default_chunk_size(num_steps) if chunk_size is None else chunk_size
+    return plan, num_steps, min(positive("chunk_size", size), plan.num_episodes)
 
 
 def _plan(seeds: int | Sequence[int] | np.ndarray, num_episodes: int | None) -> Plan:
