@@ -1,28 +1,15 @@
-"""The command line `lifedrift`.
+"""The command line `lifedrift`; see `commands` for how commands are made."""
 
-A command is a dataclass, which tyro reads, and the function that does it (`COMMANDS`). What a
-command needs is imported when it runs, so that help comes at once. Errors are one line on
-stderr and exit code 2.
-"""
-
-import contextlib
-import io
 import json
-import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from lifedrift_jax import __version__
-
-Settings = tuple[tuple[str, ...], ...]  # of --set: KEY=VALUE texts, one tuple a use
-
-ERROR, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes
+from lifedrift_jax.commands import CommandLine, Settings, settings
 
 
 @dataclass(frozen=True)
@@ -91,77 +78,6 @@ class Plot:
     """folder with the results of `lifedrift sweep`"""
     out: Path | None = None
     """the picture; by default DIR/sweep.png"""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Args:
-        argv: the arguments, by default those of the process.
-    """
-    argv = sys.argv[1:] if argv is None else list(argv)
-    try:
-        if argv == ["--version"]:
-            print(f"lifedrift {__version__}")
-            return 0
-        command = parse(argv)
-        COMMANDS[type(command)](command)
-        sys.stdout.flush()
-    except SystemExit as stop:  # help was printed
-        return int(stop.code or 0)
-    except KeyboardInterrupt:
-        hint = ": the same command resumes the sweep" if argv[:1] == ["sweep"] else ""
-        print(f"lifedrift: interrupted{hint}", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone; Python flushes once more at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    except (ValueError, OSError, ImportError) as error:
-        print("lifedrift:", *str(error).split(), file=sys.stderr)
-        return ERROR
-    return 0
-
-
-def parse(argv: Sequence[str]) -> Any:
-    """The command that `argv` asks for.
-
-    Raises:
-        ValueError: `argv` makes no command; what is wrong, in one line.
-        ImportError: the extra `cli` is missing.
-    """
-    try:
-        import rich  # noqa: F401
-        import tyro
-    except ImportError:
-        raise ImportError("the command line needs: pip install 'lifedrift_jax[cli]'") from None
-    style = tyro.conf
-    named: list[Any] = [Annotated[c, style.subcommand(c.__name__.lower())] for c in COMMANDS]
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            return tyro.cli(
-                reduce(or_, named),
-                prog="lifedrift",
-                description="A benchmark for planning under cognitive load (also: --version).",
-                args=argv,
-                config=(
-                    style.PositionalRequiredArgs,
-                    style.PositionalMetavarFromFieldName,
-                    style.FlagCreatePairsOff,
-                    style.UseAppendAction,
-                ),
-            )
-    except SystemExit as stop:
-        if not stop.code:
-            raise
-        raise ValueError(_unboxed(said.getvalue())) from None
-
-
-def _unboxed(text: str) -> str:
-    """The message of tyro's box, in one line; a rule inside the box becomes a semicolon."""
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()[1:-1]
-    joined = " ".join(line.strip("│| ") for line in lines)
-    return re.sub(r"\.? (─+|--+) ", "; ", joined)
 
 
 def show_envs(command: Envs) -> None:
@@ -286,17 +202,11 @@ def _runs(command: Sweep) -> list[Run]:
     return list(runs.values())
 
 
-def _make(env_id: str, settings: Settings) -> tuple[Any, Any]:
+def _make(env_id: str, texts: Settings) -> tuple[Any, Any]:
     """Env and params, with what --set says replaced."""
     from lifedrift_jax.registry import make, override
 
-    overrides = {}
-    for text in (text for texts in settings for text in texts):
-        name, _, value = text.partition("=")
-        try:
-            overrides[name] = json.loads(value)
-        except ValueError:
-            raise ValueError(f"--set {text}: use NAME=NUMBER or NAME=[NUMBER,...]") from None
+    overrides = settings("--set", texts)
     env, params = make(env_id)
     return env, override(params, **overrides)
 
@@ -308,13 +218,24 @@ def _difficulty(env: Any, env_id: str) -> str:
     return family_module(env, "tables").TASKS[task].difficulty
 
 
-COMMANDS: dict[type, Callable[[Any], None]] = {
-    Envs: show_envs,
-    Policies: show_policies,
-    Rollout: show_rollout,
-    Sweep: show_sweep,
-    Plot: show_plot,
-}
+LINE = CommandLine(
+    prog="lifedrift",
+    description="A benchmark for planning under cognitive load (also: --version).",
+    version=__version__,
+    commands={
+        Envs: show_envs,
+        Policies: show_policies,
+        Rollout: show_rollout,
+        Sweep: show_sweep,
+        Plot: show_plot,
+    },
+    resumable=("sweep",),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code. See `CommandLine.main`."""
+    return LINE.main(argv)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ simulation generator, not a cryptographic one.
 """
 
 import operator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +53,11 @@ def checked_seed(seed: int) -> int:
     if isinstance(seed, bool | np.bool_) or not 0 <= value < SEED_LIMIT:
         raise ValueError(f"seed is {seed!r}: use an integer in [0, 2**32) (JAX aliases others)")
     return value
+
+
+def is_key(x: Any) -> bool:
+    """True for a typed random key, an array of them, or their shape."""
+    return bool(jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key))
 
 
 def root_key(seed: int) -> jax.Array:
@@ -82,7 +88,7 @@ def policy_key(key: jax.Array, step: jax.Array | int) -> jax.Array:
 def word(key: jax.Array, lane: int) -> jax.Array:
     """Word `lane` (0..15) of a key: () uint32, uniform over all 32-bit values."""
     k0, k1 = _key_words(key)
-    return _mix(_mix(k0 + jnp.uint32(LANES[lane])) ^ _mix(k1))
+    return mix(mix(k0 + jnp.uint32(LANES[lane])) ^ mix(k1))
 
 
 def uniform_pair(key: jax.Array, lane: int) -> tuple[jax.Array, jax.Array]:
@@ -107,8 +113,8 @@ def uniform_index(key: jax.Array, count: jax.Array | int) -> jax.Array:
     return ((bits * jnp.asarray(count).astype(jnp.uint32)) >> 16).astype(jnp.int32)
 
 
-def _mix(x: jax.Array) -> jax.Array:
-    """lowbias32, a bijection on uint32 in which each input bit flips each output bit."""
+def mix(x: jax.Array) -> jax.Array:
+    """lowbias32 of uint32 `x`, a bijection in which each input bit flips each output bit."""
     x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
     return x ^ (x >> 16)

@@ -1,7 +1,7 @@
-"""The folder of a sweep: what it was, how far it is, its rows, its summary.
+"""Folders of long work: what it is, how far it is, its rows, its summary.
 
 Every file is written beside its place and renamed into it, so that a reader, or a run that
-resumes after a kill, never sees half a file.
+resumes after a kill, never sees half a file. A sweep's folder holds
 
     sweep.json              what is played; a run resumes only if all of it agrees
     totals.npz              the running totals and the number of chunks done
@@ -12,7 +12,7 @@ resumes after a kill, never sees half a file.
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,17 +22,26 @@ import numpy as np
 from lifedrift_jax.summary import Totals
 
 
-class RunFolder:
-    """Files of one sweep.
+class Folder:
+    """A folder that one piece of work has claimed.
 
     Args:
         path: the folder, made if it is missing.
-        description: what is played, plain JSON values.
+        description: what decides the results, plain JSON values.
+
+    Class attributes:
+        kind: what the work is, for messages.
+        description_file: where its description lies.
+        progress: pattern of files that only such work leaves.
 
     Raises:
-        ValueError: the folder holds another sweep; the message names the first difference.
+        ValueError: the folder holds other work; the message names the first difference.
         OSError: the folder cannot be written.
     """
+
+    kind = "run"
+    description_file = "config.json"
+    progress = "checkpoints"
 
     def __init__(self, path: str | Path, description: dict[str, Any]):
         self.path = Path(path)
@@ -40,24 +49,52 @@ class RunFolder:
         self._claim(description)
 
     def _claim(self, description: dict[str, Any]) -> None:
-        file = self.path / "sweep.json"
+        file = self.path / self.description_file
         text = _json(description)
         if not file.exists():
-            if any(self.path.glob("totals.npz")):
+            if any(self.path.glob(self.progress)):
                 raise ValueError(
-                    f"{self.path} holds totals.npz but no sweep.json: use a new folder"
+                    f"{self.path} holds {self.progress} but no {self.description_file}: "
+                    "use a new folder"
                 )
             _write_text(file, text)
             return
-        try:
-            old, new = dict(json.loads(file.read_text())), json.loads(text)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{file} is damaged ({error}): remove the folder") from error
+        old, new = read_description(file), json.loads(text)
         if old != new:
             raise ValueError(
-                f"{self.path} holds another sweep: {_difference(old, new)}; "
+                f"{self.path} holds another {self.kind}: {_difference(old, new)}; "
                 "use a new folder, or remove that one"
             )
+
+    def save_json(self, name: str, content: dict[str, Any]) -> None:
+        """Write a JSON file."""
+        _write_text(self.path / name, _json(content))
+
+    def save_table(self, name: str, columns: Mapping[str, Any]) -> None:
+        """Write a Parquet file; `columns` holds arrays or lists of equal length.
+
+        Raises:
+            ImportError: pyarrow is missing.
+        """
+        arrow = _pyarrow()
+        table = arrow.table(dict(columns))
+        _write(self.path / name, lambda stream: arrow.parquet.write_table(table, stream))
+
+
+def read_description(file: Path) -> dict[str, Any]:
+    """What a description file says; raise ValueError if it is damaged."""
+    try:
+        return dict(json.loads(file.read_text()))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{file} is damaged ({error}): remove the folder") from error
+
+
+class RunFolder(Folder):
+    """The folder of a sweep. See `Folder`."""
+
+    kind = "sweep"
+    description_file = "sweep.json"
+    progress = "totals.npz"
 
     def save_totals(self, totals: Totals, chunks_done: int) -> None:
         """Record that the first `chunks_done` chunks are in `totals`."""
@@ -103,19 +140,10 @@ class RunFolder:
                     f"{file} is lost or damaged ({error}): remove the folder"
                 ) from error
 
-    def save_rows(self, first: int, columns: dict[str, np.ndarray]) -> None:
+    def save_rows(self, first: int, columns: Mapping[str, np.ndarray]) -> None:
         """Write the rows of the chunk that begins with episode number `first`."""
-        arrow = _pyarrow()
         (self.path / "episodes").mkdir(exist_ok=True)
-        table = arrow.table(columns)
-        _write(
-            self.path / _rows_name(first),
-            lambda stream: arrow.parquet.write_table(table, stream),
-        )
-
-    def save_json(self, name: str, content: dict[str, Any]) -> None:
-        """Write summary.json or timing.json."""
-        _write_text(self.path / name, _json(content))
+        self.save_table(_rows_name(first), columns)
 
 
 def _pyarrow() -> Any:

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from lifedrift_jax.summary import Estimate, Summary
 
-Report = Callable[[int, int], None]  # called with (episodes done, episodes in all)
-Meter = Callable[[str, int], AbstractContextManager[Report]]  # of (label, episodes in all)
+Report = Callable[..., None]  # called with (done, in all, note to show="")
+Meter = Callable[[str, int], AbstractContextManager[Report]]  # of (label, in all)
 
 PLAIN_SECONDS = 5  # between two lines of progress where there is no terminal
 PAPER = 300  # width of a table that no terminal limits, characters
@@ -25,11 +25,15 @@ NARROWEST = 116  # a terminal narrower than this breaks the lines itself
 
 
 @contextmanager
-def progress_bars() -> Iterator[Meter]:
-    """Show progress on stderr: bars on a terminal, else a line now and then."""
+def progress_bars(unit: str = "episodes") -> Iterator[Meter]:
+    """Show progress on stderr: bars on a terminal, else a line now and then.
+
+    Args:
+        unit: what is counted, in the plural.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _lines
+        yield lambda label, total: _lines(label, total, unit)
         return
     columns = (
         progress.TextColumn("{task.description}", markup=False),
@@ -44,10 +48,10 @@ def progress_bars() -> Iterator[Meter]:
         def meter(label: str, total: int) -> Iterator[Report]:
             bar, rate = bars.add_task(label, total=total, rate=""), _speedometer()
 
-            def report(done: int, total: int) -> None:
+            def report(done: int, total: int, note: str = "") -> None:
                 speed = rate(done)
-                told = f"{speed:,.0f} episodes/s" if speed else ""
-                bars.update(bar, completed=done, rate=told)
+                told = [f"{speed:,.0f} {unit}/s"] if speed else []
+                bars.update(bar, completed=done, rate=", ".join([*told, *filter(None, [note])]))
 
             try:
                 yield report
@@ -60,26 +64,26 @@ def progress_bars() -> Iterator[Meter]:
 
 
 @contextmanager
-def _lines(label: str, total: int) -> Iterator[Report]:
+def _lines(label: str, total: int, unit: str) -> Iterator[Report]:
     """A line every few seconds, and one at the end."""
-    rate, told = _speedometer(), time.monotonic()
+    rate, told, last_note = _speedometer(), time.monotonic(), ""
 
-    def report(done: int, total: int) -> None:
-        nonlocal told
-        speed = rate(done)
+    def report(done: int, total: int, note: str = "") -> None:
+        nonlocal told, last_note
+        speed, last_note = rate(done), f", {note}" if note else ""
         if speed and done < total and time.monotonic() - told >= PLAIN_SECONDS:
             told = time.monotonic()
-            left = f"{speed:,.0f} episodes/s, {(total - done) / speed:,.0f} s left"
-            print(f"{label}: {done:,} of {total:,} episodes, {left}", file=sys.stderr, flush=True)
+            left = f"{speed:,.0f} {unit}/s, {(total - done) / speed:,.0f} s left{last_note}"
+            print(f"{label}: {done:,} of {total:,} {unit}, {left}", file=sys.stderr, flush=True)
 
     yield report
-    print(f"{label}: {total:,} episodes done", file=sys.stderr, flush=True)
+    print(f"{label}: {total:,} {unit} done{last_note}", file=sys.stderr, flush=True)
 
 
 def _speedometer() -> Callable[[int], float]:
-    """A function of the episodes done: episodes/s since its first call, 0 if not yet known.
+    """A function of how much is done: units per second since its first call, 0 if unknown.
 
-    So the time to compile, and episodes done by an earlier process, are left out.
+    So the time to compile, and what an earlier process has done, are left out.
     """
     first: tuple[float, int] | None = None
 

@@ -1,0 +1,350 @@
+"""Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347), end to end in jit.
+
+    init -> [collect -> advantages -> epochs of gradient steps] * eval_every -> evaluation -> ...
+
+`train_jit` is all of it in one program; `runs.train` is the same program in segments, with
+progress and checkpoints between them. Each function here can be called and tested alone.
+
+Randomness: environment i of a run draws from `fold_in(envs' key, i)` and from the count of
+its own steps; the order of the samples from the count of epochs. Nothing depends on how
+many environments, runs or segments there are.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from lifedrift_jax.core import Env, horizon
+from lifedrift_jax.rng import IMPLEMENTATION, is_key, policy_key, reset_key, step_key
+from lifedrift_jax.wrappers import BatchAutoReset, EpisodeStats
+from train import advantages, evaluation, losses, networks, normalizer
+from train.config import Hyper, PPOConfig
+from train.losses import LossParts, Samples
+from train.shuffle import shuffled
+
+NETWORK, ENVS, SHUFFLE = range(3)  # what each key folded from a run's key is for
+
+
+class TrainState(NamedTuple):
+    """Everything a run is at between two updates; what a checkpoint holds.
+
+    Attributes:
+        params: of the network.
+        optimizer: optax state; its count of gradient steps is the schedule's position.
+        normalizer: of the observations, empty and unused unless the config asks for it.
+        env_state: [E] states of `BatchAutoReset(EpisodeStats(env))`.
+        obs: [E, ...] their observations.
+        env_keys: [E] keys, env i's stream of random numbers.
+        key: the run's key.
+        update: () int32, updates done.
+    """
+
+    params: Any
+    optimizer: Any
+    normalizer: normalizer.Normalizer
+    env_state: Any
+    obs: jax.Array
+    env_keys: jax.Array
+    key: jax.Array
+    update: jax.Array
+
+
+class Trajectory(NamedTuple):
+    """Steps of all environments, [T, E] leaves.
+
+    Attributes:
+        features: [T, E, F] float32, as the network saw them.
+        mask: [T, E, A] bool, True = legal.
+        action: int32.
+        log_prob: float, of the action.
+        value: float, of the observation before the step.
+        final_value: float, of the episode's own last observation where `truncated`; else 0.
+        reward: float, of the objective.
+        terminated, truncated: bool, how an episode ended at this step.
+    """
+
+    features: jax.Array
+    mask: jax.Array
+    action: jax.Array
+    log_prob: jax.Array
+    value: jax.Array
+    final_value: jax.Array
+    reward: jax.Array
+    terminated: jax.Array
+    truncated: jax.Array
+
+
+class Metrics(NamedTuple):
+    """One row an evaluation; leaves () here, [evaluations + 1] in a result.
+
+    Attributes:
+        update: () int32, updates done by then.
+        losses: means over the gradient steps since the row before; 0 in row 0.
+        greedy, sampled: evaluations of the greedy and of the sampling policy.
+    """
+
+    update: jax.Array
+    losses: LossParts
+    greedy: evaluation.Evaluation
+    sampled: evaluation.Evaluation
+
+
+class TrainResult(NamedTuple):
+    """What training gives.
+
+    Attributes:
+        state: the last state.
+        metrics: [num_evaluations + 1] rows; row 0 is from before training.
+    """
+
+    state: TrainState
+    metrics: Metrics
+
+
+def train_jit(
+    key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper
+) -> TrainResult:
+    """Train one agent in one compiled program. Pure; nothing is reported on the way.
+
+    `jax.vmap` over key, params or hyper (alone or together) trains many agents in one
+    program; with traced params set `config.eval_steps`.
+
+    Args:
+        key: the run's key, of `lifedrift_jax.root_key(seed)`; consumed.
+        env, params: what to play; an env that does not reset by itself.
+        config: sizes; another one is compiled anew.
+        hyper: numbers; another one is not.
+
+    Raises:
+        ValueError: a size or number makes no sense; before anything is compiled.
+    """
+    config, hyper = checked(key, env, params, config, hyper)
+    return _train(key, env, params, config, hyper)
+
+
+def checked(
+    key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper
+) -> tuple[PPOConfig, Hyper]:
+    """config with `eval_steps` filled in and hyper as arrays; refuse what cannot be run."""
+    if not is_key(key) or str(jax.random.key_impl(key)) != IMPLEMENTATION:
+        raise ValueError(f"key is {key.dtype}: use lifedrift_jax.root_key(seed), {IMPLEMENTATION}")
+    BatchAutoReset(EpisodeStats(env))  # says what it cannot wrap
+    return filled_in(config, params), hyper.checked()
+
+
+def filled_in(config: PPOConfig, params: Any) -> PPOConfig:
+    """config with `eval_steps` set, to the longest episode of `params` if it was None."""
+    if config.eval_steps is not None:
+        return config
+    try:
+        return replace(config, eval_steps=horizon(params))
+    except ValueError:
+        raise ValueError("params are traced here: set PPOConfig.eval_steps") from None
+
+
+@partial(jax.jit, static_argnames=("env", "config"))
+def _train(key, env, params, config, hyper):
+    state = init(key, env, params, config, hyper)
+
+    def body(state: TrainState, updates: jax.Array) -> tuple[TrainState, Metrics]:
+        return segment(state, updates, env, params, config, hyper)
+
+    # The row before training is a segment without updates, so nothing is compiled twice.
+    updates = jnp.full(config.num_evaluations + 1, config.eval_every, jnp.int32).at[0].set(0)
+    return TrainResult(*jax.lax.scan(body, state, updates))
+
+
+def init(key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper) -> TrainState:
+    """First state of a run; `key` is consumed."""
+    envs_key = jax.random.fold_in(key, ENVS)
+    env_keys = jax.vmap(lambda i: jax.random.fold_in(envs_key, i))(_env_numbers(config))
+    obs, env_state = wrapped(env).reset(jax.vmap(reset_key)(env_keys), params)
+    seen = networks.features(obs)
+    network = networks.network(env, config.hidden_sizes)
+    weights = network.init(jax.random.fold_in(key, NETWORK), seen[0])
+    return TrainState(
+        params=weights,
+        optimizer=losses.optimizer(config, hyper).init(weights),
+        normalizer=normalizer.empty(seen.shape[-1]),
+        env_state=env_state,
+        obs=obs,
+        env_keys=env_keys,
+        key=key,
+        update=jnp.int32(0),
+    )
+
+
+def wrapped(env: Env) -> BatchAutoReset:
+    """The env as it is collected from: a batch that goes on, with returns and scores."""
+    return BatchAutoReset(EpisodeStats(env))
+
+
+def segment(
+    state: TrainState, updates: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper
+) -> tuple[TrainState, Metrics]:
+    """`updates` (() int32) updates, then an evaluation."""
+
+    def body(_, carry: tuple[TrainState, LossParts]) -> tuple[TrainState, LossParts]:
+        state, total = carry
+        state, parts = update(state, env, params, config, hyper)
+        return state, jax.tree.map(jnp.add, total, parts)
+
+    zeros = LossParts(*[jnp.float32(0)] * len(LossParts._fields))
+    state, total = jax.lax.fori_loop(0, updates, body, (state, zeros))
+    share = 1 / jnp.maximum(updates, 1).astype(jnp.float32)
+    greedy, sampled = evaluation.evaluate(
+        networks.network(env, config.hidden_sizes),
+        state.params,
+        scaling(state, config),
+        env,
+        params,
+        config,
+    )
+    parts = jax.tree.map(lambda x: x * share, total)
+    return state, Metrics(state.update, parts, greedy, sampled)
+
+
+def scaling(state: TrainState, config: PPOConfig) -> normalizer.Normalizer | None:
+    """How this state's network sees observations; None = as they are."""
+    return state.normalizer if config.normalize_observations else None
+
+
+def update(
+    state: TrainState, env: Env, params: Any, config: PPOConfig, hyper: Hyper
+) -> tuple[TrainState, LossParts]:
+    """One update: collect, then all epochs; and the mean of the loss's parts."""
+    after, trajectory, last_value = collect(state, env, params, config, hyper)
+    samples = to_samples(trajectory, last_value, scaling(state, config), hyper)
+    order_key = jax.random.fold_in(state.key, SHUFFLE)
+    if config.device_axis is not None:
+        order_key = jax.random.fold_in(order_key, jax.lax.axis_index(config.device_axis))
+
+    def epoch(learner: tuple[Any, Any], number: jax.Array) -> tuple[tuple[Any, Any], LossParts]:
+        order = shuffled(jax.random.fold_in(order_key, number), samples.action.shape[0])
+        minibatches = order.reshape(config.minibatches, -1)
+        step = partial(gradient_step, samples=samples, env=env, config=config, hyper=hyper)
+        return jax.lax.scan(step, learner, minibatches)
+
+    numbers = state.update * config.epochs + jnp.arange(config.epochs)
+    (weights, optimizer), parts = jax.lax.scan(epoch, (state.params, state.optimizer), numbers)
+    if config.normalize_observations:
+        seen = trajectory.features.reshape(-1, trajectory.features.shape[-1])
+        merged = normalizer.merge(state.normalizer, seen, config.device_axis)
+        after = after._replace(normalizer=merged)
+    after = after._replace(params=weights, optimizer=optimizer, update=state.update + 1)
+    return after, jax.tree.map(jnp.mean, parts)
+
+
+def collect(
+    state: TrainState, env: Env, params: Any, config: PPOConfig, hyper: Hyper
+) -> tuple[TrainState, Trajectory, jax.Array]:
+    """Play `num_steps` steps in every env.
+
+    Returns:
+        (state with the envs moved on, [T, E] trajectory, [E] values of the last obs).
+    """
+    envs = wrapped(env)
+    network = networks.network(env, config.hidden_sizes)
+    look = partial(_look, network, state.params, scaling(state, config))
+
+    def step(carry: tuple[Any, jax.Array], number: jax.Array) -> tuple[Any, Trajectory]:
+        env_state, obs = carry
+        mask = envs.action_mask(env_state, params)
+        logits, value = look(obs)
+        log_probs = networks.log_probs(logits, mask)
+        action = jax.vmap(networks.sample)(policy_key(state.env_keys, number), log_probs)
+        after = envs.step(step_key(state.env_keys, number), env_state, action, params)
+        final_value = jax.lax.cond(
+            jnp.any(after.truncated),
+            lambda: jnp.where(after.truncated, look(after.info["final_observation"])[1], 0),
+            lambda: jnp.zeros_like(value),
+        )
+        return (after.state, after.obs), Trajectory(
+            features=networks.features(obs),
+            mask=mask,
+            action=action,
+            log_prob=networks.log_prob_of(log_probs, action),
+            value=value,
+            final_value=final_value,
+            reward=objective(after.reward, after.info["score"], after.info["final_valid"], hyper),
+            terminated=after.terminated,
+            truncated=after.truncated,
+        )
+
+    numbers = state.update * config.num_steps + jnp.arange(config.num_steps)
+    (env_state, obs), trajectory = jax.lax.scan(step, (state.env_state, state.obs), numbers)
+    return state._replace(env_state=env_state, obs=obs), trajectory, look(obs)[1]
+
+
+def objective(reward: jax.Array, score: jax.Array, ended: jax.Array, hyper: Hyper) -> jax.Array:
+    """What a step is worth to the learner: its reward, and at an episode's end its score."""
+    return hyper.reward_weight * reward + hyper.grade_weight * jnp.where(ended, score, 0)
+
+
+def to_samples(
+    trajectory: Trajectory,
+    last_value: jax.Array,
+    scaling: normalizer.Normalizer | None,
+    hyper: Hyper,
+) -> Samples:
+    """A [T, E] trajectory as [T * E] samples, with advantages and targets."""
+    x = trajectory
+    each_env = partial(jax.vmap, in_axes=1, out_axes=1)
+    next_values = jax.vmap(advantages.following, (1, 0, 1, 1), 1)(
+        x.value, last_value, x.final_value, x.truncated
+    )
+    gae = each_env(partial(advantages.gae, gamma=hyper.gamma, gae_lambda=hyper.gae_lambda))
+    advantage = gae(x.reward, x.value, next_values, x.terminated, x.truncated)
+    features = x.features if scaling is None else normalizer.scale(scaling, x.features)
+    samples = Samples(features, x.mask, x.action, x.log_prob, advantage, advantage + x.value)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), samples)
+
+
+def gradient_step(
+    learner: tuple[Any, Any],
+    rows: jax.Array,
+    samples: Samples,
+    env: Env,
+    config: PPOConfig,
+    hyper: Hyper,
+) -> tuple[tuple[Any, Any], LossParts]:
+    """One step of the optimiser on the samples of `rows` [N / M] int32.
+
+    Args:
+        learner: (network parameters, optimiser state).
+    """
+    weights, state = learner
+    minibatch = jax.tree.map(lambda x: x[rows], samples)
+    normalized = advantages.normalized(minibatch.advantage, config.device_axis)
+    network = networks.network(env, config.hidden_sizes)
+    grads, parts = losses.gradient(
+        weights, minibatch._replace(advantage=normalized), network, hyper
+    )
+    if config.device_axis is not None:
+        grads, parts = jax.lax.pmean((grads, parts), config.device_axis)
+    changes, state = losses.optimizer(config, hyper).update(grads, state)
+    return (optax.apply_updates(weights, changes), state), parts
+
+
+def _look(
+    network: networks.ActorCritic,
+    weights: Any,
+    scaling: normalizer.Normalizer | None,
+    obs: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """(logits [E, A], values [E]) of observations [E, ...]."""
+    seen = networks.features(obs)
+    seen = seen if scaling is None else normalizer.scale(scaling, seen)
+    return network.apply(weights, seen)  # type: ignore[return-value]
+
+
+def _env_numbers(config: PPOConfig) -> jax.Array:
+    """Numbers of the environments that are here: all, or this device's share of them."""
+    if config.device_axis is None:
+        return jnp.arange(config.num_envs)
+    share = config.num_envs // jax.lax.axis_size(config.device_axis)
+    return share * jax.lax.axis_index(config.device_axis) + jnp.arange(share)
