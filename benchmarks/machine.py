@@ -5,6 +5,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("lifedrift_jax", "jax", "jaxlib", "numpy", "gymnax")
 
 
-def machine() -> dict[str, Any]:
-    """Where this runs: processor, JAX device, versions, commit, command."""
+def machine(packages: Sequence[str] = ()) -> dict[str, Any]:
+    """Where this runs: processor, JAX device, versions (also of `packages`), commit, command."""
     return {
         "command": shlex.join(["python", os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]]),
         "commit": _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40"),
@@ -25,7 +26,7 @@ def machine() -> dict[str, Any]:
         "device": jax.devices()[0].device_kind,
         "versions": {
             "python": platform.python_version(),
-            **{name: _version(name) for name in PACKAGES},
+            **{name: _version(name) for name in (*PACKAGES, *packages)},
             "gcc": _output("gcc", "-dumpfullversion"),
         },
     }

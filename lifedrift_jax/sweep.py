@@ -256,7 +256,7 @@ def _describe(env, policy, params, plan, num_steps, size, steps, rows, env_id) -
     return {
         "env": env_id or type(env).__name__,
         "policy": policy.name,
-        "params": jax.tree.map(lambda x: np.asarray(x).tolist(), dataclasses.asdict(params)),
+        "params": jax.tree.map(lambda x: np.asarray(x).tolist(), _named(params)),
         "seeds": plan.seed if digest is None else f"sha256:{digest}",
         "num_episodes": plan.num_episodes,
         "num_steps": num_steps,
@@ -266,6 +266,11 @@ def _describe(env, policy, params, plan, num_steps, size, steps, rows, env_id) -
         "jax": jax.__version__,
         "backend": jax.default_backend(),
     }
+
+
+def _named(params: Any) -> dict[str, Any]:
+    """Fields of params, a dataclass or a NamedTuple, by name."""
+    return dataclasses.asdict(params) if dataclasses.is_dataclass(params) else params._asdict()
 
 
 def _timing(seconds: float, played: int) -> dict[str, Any]:

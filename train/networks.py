@@ -1,5 +1,6 @@
 """The actor-critic network, and the masked categorical distribution of its logits."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,8 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from lifedrift_jax.rng import word
 
 
 class ActorCritic(nn.Module):
@@ -23,19 +26,51 @@ class ActorCritic(nn.Module):
     @nn.compact
     def __call__(self, features: jax.Array) -> tuple[jax.Array, jax.Array]:
         """`features` [..., F] float32 -> (logits [..., A], values [...])."""
-        return self._stack(features, self.num_actions, 0.01, "actor"), jnp.squeeze(
-            self._stack(features, 1, 1.0, "critic"), -1
-        )
+        logits = self._stack(features, self.num_actions, "actor")
+        return logits, jnp.squeeze(self._stack(features, 1, "critic"), -1)
 
-    def _stack(self, x: jax.Array, outputs: int, scale: float, name: str) -> jax.Array:
-        # Orthogonal with these scales: the first policy is close to uniform.
+    def _stack(self, x: jax.Array, outputs: int, name: str) -> jax.Array:
         for i, size in enumerate(self.hidden_sizes):
-            x = jnp.tanh(_dense(size, np.sqrt(2), f"{name}_{i}")(x))
-        return _dense(outputs, scale, f"{name}_out")(x)
+            x = jnp.tanh(nn.Dense(size, name=f"{name}_{i}")(x))
+        return nn.Dense(outputs, name=f"{name}_{OUT}")(x)
 
 
-def _dense(size: int, scale: float, name: str) -> nn.Dense:
-    return nn.Dense(size, kernel_init=nn.initializers.orthogonal(scale), name=name)
+OUT = "out"  # ends the name of a stack's last layer
+# Layer -> scale of its orthogonal kernel; with these the first policy is close to uniform.
+SCALES = {f"actor_{OUT}": 0.01, f"critic_{OUT}": 1.0}
+HIDDEN_SCALE = np.sqrt(2)
+
+
+def initial(network: ActorCritic, key: jax.Array, features: jax.Array) -> Any:
+    """First parameters: orthogonal kernels, biases 0. `key` is consumed.
+
+    All kernels are cut from one draw of normals: flax's own initialisers, each with a
+    generator of its own, take seconds to compile.
+
+    Args:
+        features: [F] float32, for its size.
+    """
+    layers = jax.eval_shape(network.init, key, features)["params"]
+    sizes = {name: math.prod(layer["kernel"].shape) for name, layer in layers.items()}
+    normals = jax.random.normal(key, (sum(sizes.values()),))
+    params, first = {}, 0
+    for name, layer in layers.items():
+        part = normals[first : first + sizes[name]].reshape(layer["kernel"].shape)
+        kernel = SCALES.get(name, HIDDEN_SCALE) * _orthogonal(part)
+        params[name] = {"kernel": kernel, "bias": jnp.zeros(layer["bias"].shape)}
+        first += sizes[name]
+    return {"params": params}
+
+
+def _orthogonal(normals: jax.Array) -> jax.Array:
+    """[m, n] with orthonormal columns, or rows if m < n, from independent normals [m, n].
+
+    The QR factor, with the signs that make it uniform (Mezzadri 2007, arXiv:math-ph/0609050).
+    """
+    tall = normals if normals.shape[0] >= normals.shape[1] else normals.T
+    q, r = jnp.linalg.qr(tall)
+    q = q * jnp.sign(jnp.diagonal(r))[None]
+    return q if normals.shape[0] >= normals.shape[1] else q.T
 
 
 def features(obs: jax.Array, batch_dims: int = 1) -> jax.Array:
@@ -82,9 +117,16 @@ def log_prob_of(log_prob: jax.Array, action: jax.Array) -> jax.Array:
 
 
 def sample(key: jax.Array, log_prob: jax.Array) -> jax.Array:
-    """One action drawn from `log_probs(...)` [A]: () int32. `key` is consumed."""
-    noise = jax.random.gumbel(key, log_prob.shape, log_prob.dtype)
-    return jnp.argmax(log_prob + noise, -1).astype(jnp.int32)
+    """One action drawn from `log_probs(...)` [A]: () int32. `key` is consumed.
+
+    The inverse of the distribution function at one uniform of 22 bits, so probabilities are
+    met to 2.4e-7; an illegal action is never drawn, whatever rounding does.
+    """
+    # Midpoints of 22 bits: times `top` they round to less than `top`, so an entry is above.
+    uniform = ((word(key, 0) >> 10).astype(jnp.float32) + 0.5) * jnp.float32(2**-22)
+    cumulated = jnp.where(log_prob > -jnp.inf, jnp.cumsum(jnp.exp(log_prob)), 0)
+    top = jnp.max(cumulated)
+    return jnp.argmax(cumulated > uniform * top, -1).astype(jnp.int32)
 
 
 def greedy(log_prob: jax.Array) -> jax.Array:

@@ -165,7 +165,7 @@ def init(key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper)
     obs, env_state = wrapped(env).reset(jax.vmap(reset_key)(env_keys), params)
     seen = networks.features(obs)
     network = networks.network(env, config.hidden_sizes)
-    weights = network.init(jax.random.fold_in(key, NETWORK), seen[0])
+    weights = networks.initial(network, jax.random.fold_in(key, NETWORK), seen[0])
     return TrainState(
         params=weights,
         optimizer=losses.optimizer(config, hyper).init(weights),

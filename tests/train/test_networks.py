@@ -1,0 +1,213 @@
+"""The masked categorical distribution by hand-worked numbers, its draws, and the network."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from train import networks
+
+# Logits log 1 .. log 6: the probabilities are these numbers over the sum of the legal ones.
+LOGITS = np.log(np.arange(1, 7, dtype=np.float32))
+ONE, TWO, ALL = (np.isin(np.arange(1, 7), legal) for legal in ([3], [2, 4], [1, 2, 3, 4, 5, 6]))
+PROBABILITIES = {
+    "one": (ONE, np.array([0, 0, 1, 0, 0, 0])),
+    "two": (TWO, np.array([0, 1, 0, 2, 0, 0]) / 3),
+    "all": (ALL, np.array([1, 2, 3, 4, 5, 6]) / 21),
+}
+ENTROPIES = {
+    "one": 0.0,
+    "two": np.log(3) - 2 / 3 * np.log(2),
+    "all": np.log(21) - np.sum(PROBABILITIES["all"][1] * LOGITS),
+}
+ALARM = 1e-6  # chance at which one statistic of a perfect sampler fails
+
+each_mask = pytest.mark.parametrize("case", PROBABILITIES)
+
+
+@jax.jit
+def distribution(logits, mask):
+    log_probs = networks.log_probs(logits, mask)
+    return log_probs, networks.entropy(log_probs)
+
+
+slopes = jax.jit(jax.jacobian(distribution))
+
+
+@each_mask
+def test_probabilities_and_entropy_by_hand(case):
+    mask, expected = PROBABILITIES[case]
+    log_probs, entropy = distribution(LOGITS, mask)
+    assert np.allclose(np.exp(log_probs), expected, rtol=1e-6)
+    assert np.all(np.exp(log_probs)[~mask] == 0)
+    assert np.isclose(entropy, ENTROPIES[case], rtol=1e-6)
+
+
+@pytest.mark.parametrize("legal", range(6))
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])
+def test_the_entropy_of_a_single_legal_action_is_exactly_0(legal, scale):
+    log_probs, entropy = distribution(scale * LOGITS, np.arange(6) == legal)
+    assert log_probs[legal] == 0
+    assert entropy == 0
+
+
+@each_mask
+def test_gradients_by_hand(case):
+    """d log p[a] / d logit[b] = [a = b] - p[b];  d H / d logit[b] = -p[b] (log p[b] + H)."""
+    mask, p = PROBABILITIES[case]
+    of_log_probs, of_entropy = slopes(LOGITS, mask)
+    assert np.allclose(of_log_probs, np.where(mask[:, None], np.eye(6) - p, 0), atol=1e-6)
+    by_hand = -p * (np.log(np.where(mask, p, 1)) + ENTROPIES[case])
+    assert np.allclose(of_entropy, by_hand, atol=1e-6)
+
+
+@each_mask
+@pytest.mark.parametrize("scale", [0.0, 1.0, 50.0, 1e4])
+def test_logits_of_any_size_give_right_values_and_finite_gradients(case, scale):
+    mask = PROBABILITIES[case][0]
+    logits = np.float32(scale) * np.array([-1, 1, 0.5, -1, 1, 0], np.float32)
+    expected = np.full(6, -np.inf)
+    expected[mask] = special.log_softmax(logits.astype(np.float64)[mask])
+    log_probs, entropy = distribution(logits, mask)
+    assert np.allclose(log_probs, expected, rtol=1e-6, atol=1e-6)
+    assert np.isclose(entropy, special.entr(np.exp(expected)).sum(), rtol=1e-5, atol=1e-6)
+    for slope in slopes(logits, mask):
+        assert np.all(np.isfinite(slope))
+        assert np.all(slope[..., ~mask] == 0)
+
+
+def test_many_random_rows_agree_with_a_softmax_of_the_legal_logits():
+    random = np.random.default_rng(0)
+    logits = random.normal(0, 3, (200, 6)).astype(np.float32)
+    mask = random.random((200, 6)) < 0.5
+    mask[np.arange(200), random.integers(0, 6, 200)] = True
+    log_probs = np.asarray(distribution(logits, mask)[0])
+    for row, legal, got in zip(logits.astype(np.float64), mask, log_probs, strict=True):
+        assert np.allclose(got[legal], special.log_softmax(row[legal]), atol=2e-6)
+        assert np.all(np.isneginf(got[~legal]))
+
+
+def test_a_mask_without_a_legal_action_is_refused():
+    mask = np.array([[True, False], [False, False]])
+    with pytest.raises(ValueError, match=r"mask is \[\[True, False\], \[False, False\]\]: each"):
+        networks.log_probs(jnp.zeros((2, 2)), mask)
+
+
+def test_in_compiled_code_only_the_row_without_a_legal_action_is_minus_infinite():
+    mask = np.stack([ALL, np.zeros(6, bool), TWO])
+    log_probs, _ = distribution(np.stack([LOGITS] * 3), mask)
+    assert np.all(np.isneginf(log_probs[1]))
+    assert np.allclose(np.exp(log_probs[::2]), [PROBABILITIES[c][1] for c in ("all", "two")])
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3)])
+def test_log_prob_of_picks_each_rows_entry(shape):
+    random = np.random.default_rng(0)
+    log_probs = random.normal(size=(*shape, 6)).astype(np.float32)
+    action = random.integers(0, 6, shape).astype(np.int32)
+    picked = np.take_along_axis(log_probs, action[..., None], -1)[..., 0]
+    assert np.array_equal(networks.log_prob_of(log_probs, action), picked)
+    slope = jax.jit(jax.grad(lambda x: jnp.sum(networks.log_prob_of(x, action))))(log_probs)
+    assert np.array_equal(slope, np.eye(6)[action])
+
+
+def test_an_illegal_action_has_log_probability_minus_infinity():
+    assert networks.log_prob_of(distribution(LOGITS, TWO)[0], jnp.int32(0)) == -np.inf
+
+
+# Draws.
+
+
+@partial(jax.jit, static_argnums=1)
+def draws(log_probs, count):
+    """Actions drawn with `count` fixed keys."""
+    keys = jax.random.split(jax.random.key(7), count)
+    return jax.vmap(networks.sample, (0, None))(keys, log_probs)
+
+
+@each_mask
+def test_frequencies_of_draws_match_the_probabilities(case):
+    mask, expected = PROBABILITIES[case]
+    counts = np.bincount(draws(distribution(LOGITS, mask)[0], 20_000), minlength=6)
+    chance = stats.chisquare(counts[mask], 20_000 * expected[mask]).pvalue if mask.sum() > 1 else 1
+    assert counts[mask].sum() == 20_000
+    assert chance > ALARM
+
+
+@pytest.mark.slow
+@each_mask
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_illegal_actions_are_never_drawn(case, scale, full_size):
+    """Also where the illegal actions' logits are by far the largest."""
+    mask = PROBABILITIES[case][0]
+    logits = np.where(mask, 0, np.float32(scale))
+    actions = draws(distribution(logits, mask)[0], 10**6 if full_size else 20_000)
+    assert np.all(mask[actions])
+
+
+def test_a_draw_is_int32_and_the_same_for_the_same_key():
+    log_probs, _ = distribution(LOGITS, ALL)
+    once, again = (draws(log_probs, 20_000) for _ in range(2))
+    assert once.dtype == np.int32
+    assert np.array_equal(once, again)
+
+
+def test_greedy_takes_the_most_probable_legal_action_the_first_of_equals():
+    logits = np.array([[1, 5, 2, 9], [0, 3, 3, 3], [1, 1, 1, 1]], np.float32)
+    mask = np.array([[True, True, True, False], [True] * 4, [False, False, True, True]])
+    action = networks.greedy(networks.log_probs(logits, mask))
+    assert action.dtype == np.int32
+    assert np.array_equal(action, [1, 1, 2])
+
+
+# The network.
+
+
+@pytest.mark.parametrize(
+    ("shape", "batch_dims", "expected"),
+    [((4,), 0, (4,)), ((2, 3), 0, (6,)), ((), 0, (1,)), ((5, 2, 3), 1, (5, 6)), ((5,), 1, (5, 1))],
+)
+def test_features_flatten_all_but_the_batch(shape, batch_dims, expected):
+    obs = jnp.arange(np.prod(shape), dtype=jnp.int32).reshape(shape)
+    features = networks.features(obs, batch_dims)
+    assert features.dtype == np.float32
+    assert features.shape == expected
+    assert np.array_equal(features.ravel(), obs.ravel())
+
+
+@pytest.mark.relaxed
+def test_the_network_starts_almost_uniform_with_two_stacks_that_share_nothing():
+    network = networks.network(SimpleNamespace(num_actions=6), [16])
+    features = np.random.default_rng(0).normal(size=(32, 5)).astype(np.float32)
+    params = networks.initial(network, jax.random.key(0), features[0])
+    logits, values = network.apply(params, features)
+    assert (logits.shape, values.shape) == ((32, 6), (32,))
+    assert (logits.dtype, values.dtype) == (np.float32, np.float32)
+    assert np.abs(logits).max() < 0.05
+    assert values.std() > 0.1
+    for output, own in enumerate(("actor", "critic")):
+        square = partial(lambda n, p: jnp.sum(network.apply(p, features)[n] ** 2), output)
+        slopes = jax.jit(jax.grad(square))(params)
+        used = {name for name, leaf in slopes["params"].items() if np.any(leaf["kernel"])}
+        assert used == {f"{own}_0", f"{own}_out"}
+
+
+@pytest.mark.relaxed
+def test_first_kernels_are_orthogonal_at_their_scales_and_differ():
+    network = networks.ActorCritic(6, (64, 32))
+    layers = networks.initial(network, jax.random.key(0), jnp.zeros(10))["params"]
+    scales = {"actor_out": 0.01, "critic_out": 1.0}
+    for name, layer in layers.items():
+        kernel = np.asarray(layer["kernel"]) / scales.get(name, np.sqrt(2))
+        gram = kernel.T @ kernel if kernel.shape[0] >= kernel.shape[1] else kernel @ kernel.T
+        np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5)
+        assert not np.any(layer["bias"])
+    assert not np.allclose(layers["actor_1"]["kernel"], layers["critic_1"]["kernel"])
+    expected = jax.eval_shape(network.init, jax.random.key(0), jnp.zeros(10))["params"]
+    assert jax.tree.map(lambda x: (x.shape, x.dtype), layers) == jax.tree.map(
+        lambda x: (x.shape, x.dtype), dict(expected)
+    )
