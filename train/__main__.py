@@ -9,8 +9,6 @@ from typing import Literal
 from lifedrift_jax import __version__
 from lifedrift_jax.commands import CommandLine, Settings
 
-Texts = tuple[str, ...]
-
 
 @dataclass(frozen=True)
 class Run:
@@ -22,7 +20,7 @@ class Run:
     """agents of each setting, one a seed"""
     seed: int = 0
     """the first seed, in [0, 2**32)"""
-    sweep: Texts = ()
+    sweep: Settings = ()
     """hyper-parameters to sweep, NAME=VALUE,VALUE,..., such as lr=1e-4,3e-4; all combinations"""
     objective: Literal["reward", "grade", "mix"] | None = None
     """what is maximised: the rewards, the score at the end, or their sum"""

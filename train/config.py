@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lifedrift_jax.core import positive
+from lifedrift_jax.rng import checked_seed
 
 HELD_OUT_SEED = 4_000_000_000  # far from the small numbers that people train with
 
@@ -58,9 +59,16 @@ class PPOConfig:
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         if self.eval_steps is not None:
             object.__setattr__(self, "eval_steps", positive("eval_steps", self.eval_steps))
+        if not isinstance(self.hidden_sizes, tuple | list):
+            raise ValueError(f"hidden_sizes is {self.hidden_sizes!r}: use widths, such as (64, 64)")
         # A list, such as JSON gives, would not hash.
         widths = tuple(positive("hidden_sizes", size) for size in self.hidden_sizes)
         object.__setattr__(self, "hidden_sizes", widths)
+        if not isinstance(self.normalize_observations, bool):
+            raise ValueError(
+                f"normalize_observations is {self.normalize_observations!r}: use True or False"
+            )
+        checked_seed(self.eval_seed)
         _divides("minibatches", self.minibatches, "num_envs * num_steps", self.batch_size)
         _divides("eval_every", self.eval_every, "total_updates", self.total_updates)
 
@@ -124,13 +132,14 @@ class Hyper:
         """
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
-            if not isinstance(value, jax.core.Tracer):
-                inside = np.isfinite(value) & (np.asarray(value) >= low)
-                if not np.all(inside & (np.asarray(value) <= high)):
-                    value = np.asarray(value).tolist()
-                    raise ValueError(
-                        f"{name} is {value}: it must be finite, in [{low:g}, {high:g}]"
-                    )
+            if isinstance(value, jax.core.Tracer):
+                continue
+            number = np.asarray(value)
+            legal = number.dtype.kind in "fiu" and np.isfinite(number).all()
+            if not (legal and np.all((number >= low) & (number <= high))):
+                raise ValueError(
+                    f"{name} is {number.tolist()!r}: it must be finite, in [{low:g}, {high:g}]"
+                )
         return jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), self)
 
 

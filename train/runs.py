@@ -112,7 +112,7 @@ def job_of(command: Any) -> Job:
     given = settings("--hyper", command.hyper)
     hyper = replaced("--hyper", hyper, {sweep.hyper_name(k): v for k, v in given.items()})
     hyper = replace(hyper, **OBJECTIVES.get(command.objective, {}))
-    swept = dict(map(_swept, command.sweep))
+    swept = dict(_swept(text) for several in command.sweep for text in several)
     agents = sweep.grid(hyper, range(command.seed, command.seed + command.seeds), swept)
     if command.split_envs and len(agents) > 1:
         raise ValueError(f"--split-envs trains one agent, here are {len(agents)}: leave it out")

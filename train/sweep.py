@@ -74,13 +74,14 @@ class Plan:
     def __str__(self) -> str:
         """What is said before anything is compiled."""
         count, size = len(self.agents), memory.gibibytes
+        said = f"{count} agent{'s' * (count > 1)} of about {size(self.agent_bytes)}"
+        said += f", memory budget {size(self.budget)}"
+        if count == 1:
+            return said
         how = "one after another" if self.exact else "side by side"
         devices = f" on {len(self.devices)} devices" if len(self.devices) > 1 else ""
-        return (
-            f"{count} agent{'s' * (count > 1)} of about {size(self.agent_bytes)} each, budget "
-            f"{size(self.budget)}: {len(self.chunks)} chunk{'s' * (len(self.chunks) > 1)} of up "
-            f"to {self.chunk_size}, {how}{devices}"
-        )
+        chunks = f"{len(self.chunks)} chunk{'s' * (len(self.chunks) > 1)}"
+        return f"{said}: {chunks} of up to {self.chunk_size}, {how}{devices}"
 
 
 def grid(hyper: Hyper, seeds: Sequence[int], swept: Mapping[str, Sequence[float]]) -> list[Agent]:

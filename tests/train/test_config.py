@@ -152,6 +152,25 @@ def test_a_refusal_names_the_legal_range():
         Hyper(gamma=1.5).checked()
 
 
+@pytest.mark.parametrize("value", ["0.9", None, True, "x"])
+def test_what_is_no_number_is_refused_and_named(value):
+    with pytest.raises(ValueError, match=rf"gamma is {value!r}: it must be finite"):
+        Hyper(gamma=value).checked()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_sizes": 5}, "hidden_sizes is 5: use widths"),
+        ({"normalize_observations": 3}, "normalize_observations is 3: use True or False"),
+        ({"eval_seed": -1}, "seed is -1"),
+    ],
+)
+def test_other_fields_of_the_wrong_kind_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        PPOConfig(**change)
+
+
 def test_one_bad_number_among_many_is_refused():
     with pytest.raises(ValueError, match=r"gamma is \[0.5, 1.5\]: "):
         Hyper(gamma=np.array([0.5, 1.5])).checked()
