@@ -270,7 +270,7 @@ def _describe(env, policy, params, plan, num_steps, size, steps, rows, env_id) -
 
 def _named(params: Any) -> dict[str, Any]:
     """Fields of params, a dataclass or a NamedTuple, by name."""
-    return dataclasses.asdict(params) if dataclasses.is_dataclass(params) else params._asdict()
+    return params._asdict() if hasattr(params, "_asdict") else dataclasses.asdict(params)
 
 
 def _timing(seconds: float, played: int) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class ActorCritic(nn.Module):
 
 OUT = "out"  # ends the name of a stack's last layer
 # Layer -> scale of its orthogonal kernel; with these the first policy is close to uniform.
-SCALES = {f"actor_{OUT}": 0.01, f"critic_{OUT}": 1.0}
-HIDDEN_SCALE = np.sqrt(2)
+SCALES: dict[str, float] = {f"actor_{OUT}": 0.01, f"critic_{OUT}": 1.0}
+HIDDEN_SCALE = math.sqrt(2)
 
 
 def initial(network: ActorCritic, key: jax.Array, features: jax.Array) -> Any:

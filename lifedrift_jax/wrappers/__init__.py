@@ -1,7 +1,8 @@
 """Wrappers; each knows the contract of `core.Env` and no family.
 
 The adapters to other libraries are modules of their own, imported on use:
-`lifedrift_jax.wrappers.gymnasium` and `lifedrift_jax.wrappers.gymnax`.
+`lifedrift_jax.wrappers.gymnasium`, `lifedrift_jax.wrappers.gymnax`, and, for gymnax's
+environments in our contract, `lifedrift_jax.wrappers.from_gymnax`.
 """
 
 from lifedrift_jax.wrappers.autoreset import AutoReset, BatchAutoReset

@@ -32,7 +32,7 @@ def test_ppo_reaches_475_on_every_seed(full_size):
     for seed in seeds:
         _, metrics = ppo.train_jit(root_key(seed), env, params, sizes, HYPER)
         greedy = np.asarray(metrics.greedy.episode_return.mean)
-        assert greedy[0] < 100 and greedy[-1] >= SOLVED, f"seed {seed}: {greedy}"
+        assert greedy[0] < 200 and greedy[-1] >= SOLVED, f"seed {seed}: {greedy}"
         assert metrics.greedy.score.mean[-1] == pytest.approx(greedy[-1] / 500)
         # The limit of 500 steps is no death: the value of a balanced pole is the same near it
         # as far from it, so it can be learnt from the observation, which does not tell time.
