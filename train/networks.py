@@ -62,6 +62,9 @@ def initial(network: ActorCritic, key: jax.Array, features: jax.Array) -> Any:
     return {"params": params}
 
 
+# Never batched: on CPU, several batched QRs at a time can wait for each other's threads for ever
+# (seen with jaxlib 0.10.2), and one matrix at a time has the same bits in any batch.
+@jax.custom_batching.sequential_vmap
 def _orthogonal(normals: jax.Array) -> jax.Array:
     """[m, n] with orthonormal columns, or rows if m < n, from independent normals [m, n].
 

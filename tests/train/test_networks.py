@@ -211,3 +211,18 @@ def test_first_kernels_are_orthogonal_at_their_scales_and_differ():
     assert jax.tree.map(lambda x: (x.shape, x.dtype), layers) == jax.tree.map(
         lambda x: (x.shape, x.dtype), dict(expected)
     )
+
+
+@pytest.mark.relaxed
+def test_first_parameters_have_the_same_bits_in_any_batch_and_no_batched_lapack_call():
+    network = networks.ActorCritic(6, (64, 64))
+    keys = jax.vmap(lambda i: jax.random.fold_in(jax.random.key(0), i))(jnp.arange(5))
+    many = jax.jit(jax.vmap(lambda key: networks.initial(network, key, jnp.zeros(10))))
+    # A batch of factorisations can hang on CPU, see networks._orthogonal.
+    calls = [x for x in many.lower(keys).as_text().splitlines() if "lapack" in x]
+    assert calls and not any("tensor<5x" in call for call in calls)
+    one = jax.jit(lambda key: networks.initial(network, key, jnp.zeros(10)))
+    for number, key in enumerate(keys):
+        jax.tree.map(
+            np.testing.assert_array_equal, one(key), jax.tree.map(lambda x: x[number], many(keys))
+        )
