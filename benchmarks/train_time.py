@@ -1,11 +1,12 @@
 """Training time: our PPO against rejax's and Stable-Baselines3's, interleaved.
 
-    python benchmarks/train_time.py [--parts speed target agents sb3] [--runs 5] [--out DIR]
+    python benchmarks/train_time.py [--parts PART ...] [--runs 5] [--out DIR]
 
 speed: steps per second against rejax. target: wall time until greedy play is good. agents:
-many agents one by one, in one vmap, in one map. sb3: steps per second against
-Stable-Baselines3. A part runs in one process, one contestant after the other and round
-again. Compilation comes before and is shown apart. Writes DIR/train_time_PART.json.
+many agents one by one, in one vmap, in one map. progress: what the progress bar costs. sb3:
+steps per second against Stable-Baselines3. A part runs in one process, one contestant after
+the other and round again. Compilation comes before and is shown apart. Writes
+DIR/train_time_PART.json.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from benchmarks.trainers import COMMON, ENV_ID, Contestant, common_config
 from train.presets import preset
 
 SPEED_BAR, TARGET_BAR, COMPILE_BAR = 1.25, 3.0, 10.0  # times, times, seconds; 2 CPU cores
+PROGRESS_BAR = 0.02  # share of a run's time
 COMMON_ENVS = 64  # of the learners with common numbers
 SB3_SHARE = 16  # Stable-Baselines3 is slow: its runs are so many times shorter than ours
 PACKAGES = ("flax", "optax", "gymnasium", "rejax", "stable_baselines3", "torch")
@@ -150,7 +152,20 @@ def agents(args: argparse.Namespace) -> Row:
     return {"steps_per_agent": config.total_steps, "results": rows, "bars": []}
 
 
-PARTS = {"speed": speed, "target": target, "agents": agents, "sb3": sb3}
+def progress(args: argparse.Namespace) -> Row:
+    """What the progress bar costs."""
+    rows = race(trainers.watched(), args.runs)
+    share = 1 / speed_ratio(rows[1], rows[0]) - 1
+    bar = _bar(
+        "cost of the progress bar",
+        f"{share:.1%}",
+        f"under {PROGRESS_BAR:.0%}",
+        share < PROGRESS_BAR,
+    )
+    return {"results": rows, "cost": share, "bars": [bar]}
+
+
+PARTS = {"speed": speed, "target": target, "agents": agents, "progress": progress, "sb3": sb3}
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:

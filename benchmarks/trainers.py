@@ -4,17 +4,22 @@ All have the same sizes, network and numbers (`COMMON`), and evaluate nothing. P
 imported when they are lined up, so this module imports without them.
 """
 
+import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
 
 import lifedrift_jax
+from lifedrift_jax import terminal
 from lifedrift_jax.core import horizon
-from train import Hyper, PPOConfig, ppo
+from train import Hyper, PPOConfig, loop, metrics, ppo, programs
+from train.presets import preset
 
 ENV_ID = "life_drift/long_term_stability-v0"
 NUM_STEPS, MINIBATCHES, EPOCHS, HIDDEN = 128, 4, 4, (64, 64)
@@ -178,6 +183,42 @@ def many(config: PPOConfig, hyper: Hyper, agents: int) -> tuple[Contestant, ...]
         Contestant("one by one", steps, seconds, one_by_one),
         together("vmap", jax.vmap(train, in_axes=(0, None, None))),
         together("lax.map", mapped),
+    )
+
+
+def watched() -> tuple[Contestant, Contestant]:
+    """The host's loop over a preset's run: silent, and with the progress bar of a terminal."""
+    env, params = lifedrift_jax.make(ENV_ID)
+    config, hyper = ppo.checked(lifedrift_jax.root_key(0), env, params, *preset(ENV_ID))
+
+    def program(seed: int) -> programs.Program:
+        return programs.single(lifedrift_jax.root_key(seed), env, params, config, hyper)
+
+    def silent(seed: int) -> Any:
+        return loop.run(program(seed), config).state
+
+    def shown(seed: int) -> Any:
+        with (
+            open(os.devnull, "w") as nowhere,
+            mock.patch.dict(os.environ, FORCE_COLOR="1"),  # what rich takes for a terminal
+            contextlib.redirect_stderr(nowhere),
+            terminal.progress_bars("steps") as meter,
+            meter(ENV_ID, config.total_steps) as bar,
+        ):
+
+            def report(row: ppo.Metrics) -> None:
+                columns = metrics.columns(row, config)
+                bar(int(columns["steps"]), config.total_steps, metrics.note(columns))
+
+            return loop.run(program(seed), config, report=report).state
+
+    began = time.perf_counter()
+    one = replace(config, total_updates=config.eval_every)
+    loop.run(program(0), one)
+    seconds = time.perf_counter() - began
+    return (
+        Contestant("silent", config.total_steps, seconds, silent),
+        Contestant("with progress bar", config.total_steps, seconds, shown),
     )
 
 

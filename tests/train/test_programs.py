@@ -13,7 +13,7 @@ import pytest
 from probes import FAST, SMALL, Match, match, same
 
 from lifedrift_jax import root_key
-from train import loop, ppo, programs
+from train import loop, ppo, programs, sweep
 
 pytestmark = pytest.mark.relaxed
 
@@ -101,7 +101,8 @@ seen = {{}}
 for count in (1, 4):
     agents = sweep.grid(FAST, range(6), {{}})
     plan = sweep.plan(Match(), match(), SMALL, agents, devices=devices[:count], exact=True)
-    seen[count] = sweep.run(Match(), match(), SMALL, plan)
+    out = {folder!r} if count == 4 else None
+    seen[count] = sweep.run(Match(), match(), SMALL, plan, out=out)
     told[f"chunk_size_{{count}}"] = plan.chunk_size
 told["agents_equal"] = same(seen[1], seen[4])
 print(json.dumps(told))
@@ -109,9 +110,10 @@ print(json.dumps(told))
 
 
 @pytest.mark.slow
-def test_on_four_devices_replicas_stay_equal_and_agents_keep_their_results(clean_environ):
+def test_on_four_devices_replicas_stay_equal_and_agents_keep_their_results(clean_environ, tmp_path):
     here = Path(__file__).parent
-    script = ON_DEVICES.format(paths=[str(here.parent), str(here.parents[1])])
+    paths = [str(here.parent), str(here.parents[1])]
+    script = ON_DEVICES.format(paths=paths, folder=str(tmp_path))
     environ = clean_environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     done = subprocess.run(
         [sys.executable, "-c", script], env=environ, capture_output=True, text=True, timeout=600
@@ -129,3 +131,10 @@ def test_on_four_devices_replicas_stay_equal_and_agents_keep_their_results(clean
         "chunk_size_4": 8,
         "agents_equal": True,
     }
+    # What four devices have trained is read, and the same, where there is one.
+    agents = sweep.grid(FAST, range(6), {})
+    plan = sweep.plan(Match(), match(), SMALL, agents, exact=True)
+    assert len(plan.devices) == 1
+    here = sweep.run(Match(), match(), SMALL, plan)
+    eight = replace(plan, chunk_size=8)
+    assert same(sweep.restore(Match(), match(), SMALL, eight, tmp_path), here)
