@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import lifedrift_jax
 
 # Looking for devices fails on a platform that does not exist, so an import that succeeds
@@ -60,6 +62,32 @@ def test_the_conformance_check_imports_without_a_backend_or_optional_package():
     done = run(code, **NO_BACKEND)
     assert done.returncode == 0, done.stderr
     assert not set(done.stdout.split()) & set(OPTIONAL)
+
+
+def test_training_imports_without_a_backend_or_packages_beside_flax():
+    code = "import sys, train.ppo, train.sweep, train.presets; print(*sys.modules)"
+    done = run(code, **NO_BACKEND)
+    assert done.returncode == 0, done.stderr
+    light = {"gymnasium", "gymnax", "matplotlib", "pyarrow", "tensorboardX", "tyro"}
+    assert not set(done.stdout.split()) & light  # flax itself loads rich, yaml and orbax
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "extra"),
+    [
+        ("orbax", "from train.checkpoint import Checkpoints; Checkpoints(Path('x'))", "train"),
+        ("matplotlib", "import train.plots", "plot"),
+        (
+            "tensorboardX",
+            "from train.metrics import write_tensorboard as w; w(Path('x'), [])",
+            "tensorboard",
+        ),
+    ],
+)
+def test_a_missing_extra_is_named_in_one_line(package, code, extra):
+    done = run(f"import sys; sys.modules[{package!r}] = None; from pathlib import Path; {code}")
+    assert done.returncode == 1
+    assert f"pip install 'lifedrift_jax[{extra}]'" in done.stderr.splitlines()[-1]
 
 
 def test_every_public_name_exists():
