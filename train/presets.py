@@ -1,13 +1,38 @@
-"""Tuned sizes and numbers for each task, and the sweeps that found them."""
+"""Tuned sizes and numbers for each task, and the sweeps that found them.
+
+Life Drift, version 0: the best greedy return of
+
+    python -m train run ID --no-preset --seeds 3 --sweep lr=1e-3,2e-3 entropy=0.005,0.02
+      --hyper learning_rate_decay=1
+      --config num_envs=128 total_updates=400 eval_every=40 normalize_observations=true
+
+on each of the three tasks (2 million steps an agent). The same numbers won on all three.
+Without normalised observations, agents of long_term_stability stay at a policy that earns
+0.95 of what the optimum adds to random play, instead of 0.99.
+"""
 
 from lifedrift_jax.names import unknown
 from lifedrift_jax.registry import resolve
 from train.config import Hyper, PPOConfig
 
+_LIFE_DRIFT = (
+    PPOConfig(
+        num_envs=128,
+        num_steps=40,
+        minibatches=4,
+        epochs=4,
+        total_updates=400,
+        eval_every=40,
+        normalize_observations=True,
+    ),
+    Hyper(learning_rate=2e-3, learning_rate_decay=1.0, entropy=0.02),
+)
+
+# Environment id -> sizes and numbers, for the objective `reward`.
 PRESETS: dict[str, tuple[PPOConfig, Hyper]] = {
-    "life_drift/drift_correction-v0": (PPOConfig(), Hyper()),
-    "life_drift/energy_balance-v0": (PPOConfig(), Hyper()),
-    "life_drift/long_term_stability-v0": (PPOConfig(), Hyper()),
+    "life_drift/drift_correction-v0": _LIFE_DRIFT,
+    "life_drift/energy_balance-v0": _LIFE_DRIFT,
+    "life_drift/long_term_stability-v0": _LIFE_DRIFT,
 }
 
 
