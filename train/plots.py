@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 try:
+    from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
@@ -45,8 +46,10 @@ def learning_curves(
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, 2, sharex=True)
     for axis, (column, label) in zip(axes.flat, PANELS.items(), strict=True):
-        # Row 0 is from before training, when no loss has been computed.
+        # Row 0 is from before training: no loss has been computed, and returns may be so low
+        # that they would flatten all that follows, so it does not set the scale.
         first = 1 if column.startswith("losses") else 0
+        seen: list[float] = []
         for number, (name, agents) in enumerate(settings.items()):
             colour = f"C{number % 10}"
             line, low, high = _line(tables, column, agents)
@@ -54,6 +57,8 @@ def learning_curves(
                 steps[first:], low[first:], high[first:], color=colour, alpha=0.2, linewidth=0
             )
             axis.plot(steps[first:], line[first:], color=colour, linewidth=1.5, label=name)
+            seen += [*low[1:], *high[1:]]
+        _scale(axis, seen)
         axis.set_ylabel(label, fontsize=9)
         axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)
@@ -68,6 +73,14 @@ def learning_curves(
         handles = axes.flat[0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
     return figure
+
+
+def _scale(axis: Axes, values: Sequence[float]) -> None:
+    """Let the finite ones of `values`, and a margin, fill the axis."""
+    finite = [value for value in values if np.isfinite(value)]
+    if finite and max(finite) > min(finite):
+        margin = 0.08 * (max(finite) - min(finite))
+        axis.set_ylim(min(finite) - margin, max(finite) + margin)
 
 
 def save(figure: Figure, place: Path) -> None:
