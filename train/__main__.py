@@ -25,7 +25,7 @@ class Run:
     objective: Literal["reward", "grade", "mix"] | None = None
     """what is maximised: the rewards, the score at the end, or their sum"""
     config: Settings = ()
-    """sizes to replace, NAME=VALUE, such as total_updates=500; see train.PPOConfig"""
+    """sizes to replace, NAME=VALUE, such as total_updates=600; see train.PPOConfig"""
     hyper: Settings = ()
     """hyper-parameters to replace, NAME=VALUE; see train.Hyper"""
     set: Settings = ()

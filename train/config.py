@@ -4,6 +4,7 @@ Another PPOConfig is another compiled program; another Hyper is not. What is in 
 swept with `jax.vmap`.
 """
 
+import math
 from dataclasses import dataclass
 
 import jax
@@ -36,7 +37,7 @@ class PPOConfig:
         eval_steps: steps an evaluation plays; None = `params.max_steps`, which must then
             be a concrete number.
         normalize_observations: scale observations by their running mean and spread.
-        device_axis: mapped axis that `num_envs` is split over, set by `devices.split_envs`.
+        device_axis: mapped axis that `num_envs` is split over, set by `programs.split_envs`.
     """
 
     num_envs: int = 256
@@ -167,8 +168,9 @@ OBJECTIVES: dict[str, dict[str, float]] = {
 
 def _divides(name: str, part: int, whole_name: str, whole: int) -> None:
     if whole % part:
-        legal = [n for n in range(1, whole + 1) if whole % n == 0]
-        near = sorted(sorted(legal, key=lambda n: abs(n - part))[:8])
+        small = [n for n in range(1, math.isqrt(whole) + 1) if whole % n == 0]
+        legal = {*small, *(whole // n for n in small)}
+        near = sorted(sorted(legal, key=lambda n: (abs(n - part), n))[:8])
         raise ValueError(
             f"{name} is {part}, which does not divide {whole_name} = {whole}: "
             f"use one of {', '.join(map(str, near))}"

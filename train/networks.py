@@ -52,12 +52,12 @@ def initial(network: ActorCritic, key: jax.Array, features: jax.Array) -> Any:
     """
     layers = jax.eval_shape(network.init, key, features)["params"]
     sizes = {name: math.prod(layer["kernel"].shape) for name, layer in layers.items()}
-    normals = jax.random.normal(key, (sum(sizes.values()),))
+    normals = jax.random.normal(key, (sum(sizes.values()),), jnp.float32)
     params, first = {}, 0
     for name, layer in layers.items():
         part = normals[first : first + sizes[name]].reshape(layer["kernel"].shape)
         kernel = SCALES.get(name, HIDDEN_SCALE) * _orthogonal(part)
-        params[name] = {"kernel": kernel, "bias": jnp.zeros(layer["bias"].shape)}
+        params[name] = {"kernel": kernel, "bias": jnp.zeros_like(layer["bias"])}
         first += sizes[name]
     return {"params": params}
 

@@ -195,9 +195,7 @@ def run(
         result = loop.run(program, ppo.filled_in(config, params), place, told)
         results.append(_rows(result, plan, len(agents)))
         done += len(agents)
-    return jax.tree.map(
-        lambda *x: jnp.concatenate(x) if is_key(x[0]) else np.concatenate(x), *results
-    )
+    return jax.tree.map(_concatenated, *results)
 
 
 def restore(env: Env, params: Any, config: PPOConfig, plan: Plan, out: Path) -> TrainResult:

@@ -74,6 +74,11 @@ def test_a_width_that_is_no_positive_whole_number_is_refused(value):
             {"total_updates": 3, "eval_every": 30},
             "eval_every is 30, which does not divide total_updates = 3: use one of 1, 3",
         ),
+        (  # so large that not every number up to it can be tried
+            {"num_envs": 10**6, "num_steps": 10**6, "minibatches": 3},
+            "minibatches is 3, which does not divide num_envs * num_steps = 1000000000000: "
+            "use one of 1, 2, 4, 5, 8, 10, 16, 20",
+        ),
     ],
 )
 def test_parts_that_do_not_divide_are_refused_with_all_numbers_and_choices(sizes, message):

@@ -214,6 +214,17 @@ def test_first_kernels_are_orthogonal_at_their_scales_and_differ():
 
 
 @pytest.mark.relaxed
+def test_first_parameters_are_the_same_float32_numbers_with_64_bits():
+    network = networks.ActorCritic(6, (8,))
+    first = jax.jit(lambda key: networks.initial(network, key, jnp.zeros(10, jnp.float32)))
+    expected = first(jax.random.key(0))
+    with jax.enable_x64(True):
+        wide = first(jax.random.key(0))
+    assert {leaf.dtype for leaf in jax.tree.leaves(wide)} == {np.dtype(np.float32)}
+    jax.tree.map(np.testing.assert_array_equal, wide, expected)
+
+
+@pytest.mark.relaxed
 def test_first_parameters_have_the_same_bits_in_any_batch_and_no_batched_lapack_call():
     network = networks.ActorCritic(6, (64, 64))
     keys = jax.vmap(lambda i: jax.random.fold_in(jax.random.key(0), i))(jnp.arange(5))

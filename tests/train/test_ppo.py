@@ -227,6 +227,16 @@ def test_actions_are_independent_of_the_noise_of_the_step():
     assert abs(correlation) < 4 / np.sqrt(action.size)
 
 
+def test_training_keeps_its_dtypes_and_what_it_plays_first_with_64_bits(state):
+    with jax.enable_x64(True):
+        wide = ppo.train_jit(root_key(0), Match(), match(), SMALL, FAST)
+        first = init(root_key(0), Match(), match(), SMALL, FAST.checked())
+        _, seen, _ = collect(first, Match(), match(), SMALL, FAST.checked())
+    narrow = ppo.train_jit(root_key(0), Match(), match(), SMALL, FAST)
+    assert [x.dtype for x in jax.tree.leaves(wide)] == [x.dtype for x in jax.tree.leaves(narrow)]
+    assert same(seen, collect(state, Match(), match(), SMALL, FAST.checked())[1])
+
+
 def test_memory_does_not_grow_with_the_number_of_updates():
     def scratch(updates):
         config = replace(SMALL, total_updates=updates, eval_every=updates // 2)

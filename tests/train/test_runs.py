@@ -1,6 +1,8 @@
 """The command line `python -m train` and the folder it writes."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from lifedrift_jax import registry
+from train import PPOConfig
 from train import __main__ as line
 from train.presets import PRESETS, preset
 
@@ -123,6 +126,13 @@ def test_an_unfinished_run_is_not_evaluated(tmp_path, capsys):
     assert call("evaluate", tmp_path, "--episodes", 10) == 2
     assert "resume the run first" in capsys.readouterr().err
     assert call("evaluate", tmp_path / "none") == 2
+
+
+def test_the_sizes_that_the_help_gives_as_an_example_are_legal(capsys):
+    assert call("run", "--help") == 0
+    (updates,) = re.findall(r"total_updates=(\d+)", capsys.readouterr().out)
+    for config in (PPOConfig(), *(config for config, _ in PRESETS.values())):
+        assert replace(config, total_updates=int(updates)).total_updates == int(updates)
 
 
 def test_every_life_drift_task_has_a_preset(capsys):
