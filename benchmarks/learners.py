@@ -14,8 +14,9 @@ import lifedrift_jax
 from benchmarks.trainers import ENV_ID, compiled, rejax_ppo
 from lifedrift_jax import rollout
 from lifedrift_jax.core import Policy, horizon
-from train import Hyper, PPOConfig, networks, normalizer, ppo
+from train import Hyper, PPOConfig, collect, networks, normalizer, ppo
 from train.config import HELD_OUT_SEED
+from train.types import TrainState
 
 RANDOM_RETURN, OPTIMAL_RETURN = 0.489, 4.530  # of ENV_ID: 0 and 1 of the normalised return
 EPISODES = 512  # held-out ones, of each score
@@ -48,15 +49,15 @@ def ours(name: str, config: PPOConfig, hyper: Hyper, steps: int) -> Learner:
     config, hyper = ppo.checked(lifedrift_jax.root_key(0), env, params, config, hyper)
     network = networks.network(env, config.hidden_sizes)
 
-    def update(state: ppo.TrainState, params: Any, hyper: Hyper) -> ppo.TrainState:
+    def update(state: TrainState, params: Any, hyper: Hyper) -> TrainState:
         return ppo.update(state, env, params, config, hyper)[0]
 
-    def logits(state: ppo.TrainState, obs: jax.Array) -> jax.Array:
-        seen, scaling = networks.features(obs, 0), ppo.scaling(state, config)
+    def logits(state: TrainState, obs: jax.Array) -> jax.Array:
+        seen, scaling = networks.features(obs, 0), collect.scaling(state, config)
         seen = seen if scaling is None else normalizer.scale(scaling, seen)
         return network.apply(state.params, seen)[0]
 
-    def start(key: jax.Array, params: Any, hyper: Hyper) -> ppo.TrainState:
+    def start(key: jax.Array, params: Any, hyper: Hyper) -> TrainState:
         return ppo.init(key, env, params, config, hyper)
 
     pieces = start, update, logits

@@ -20,6 +20,7 @@ from lifedrift_jax import terminal
 from lifedrift_jax.core import horizon
 from train import Hyper, PPOConfig, loop, metrics, ppo, programs
 from train.presets import preset
+from train.types import Metrics, TrainResult
 
 ENV_ID = "life_drift/long_term_stability-v0"
 NUM_STEPS, MINIBATCHES, EPOCHS, HIDDEN = 128, 4, 4, (64, 64)
@@ -206,7 +207,7 @@ def watched() -> tuple[Contestant, Contestant]:
             meter(ENV_ID, config.total_steps) as bar,
         ):
 
-            def report(row: ppo.Metrics) -> None:
+            def report(row: Metrics) -> None:
                 columns = metrics.columns(row, config)
                 bar(int(columns["steps"]), config.total_steps, metrics.note(columns))
 
@@ -234,7 +235,7 @@ def _training(config: PPOConfig, hyper: Hyper) -> tuple[Callable, tuple[Any, Hyp
     env, params = lifedrift_jax.make(ENV_ID)
     config = replace(config, eval_episodes=1, eval_steps=horizon(params))
 
-    def train(key: jax.Array, params: Any, hyper: Hyper) -> ppo.TrainResult:
+    def train(key: jax.Array, params: Any, hyper: Hyper) -> TrainResult:
         return ppo.train_jit(key, env, params, config, hyper)
 
     return train, (params, hyper.checked())

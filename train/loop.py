@@ -12,7 +12,7 @@ from lifedrift_jax.core import Env
 from train import ppo, programs
 from train.checkpoint import Checkpoints
 from train.config import Hyper, PPOConfig
-from train.ppo import Metrics, TrainResult
+from train.types import Metrics, TrainResult
 
 CHECKPOINT_SECONDS = 10  # between two checkpoints; one is always written at the end
 

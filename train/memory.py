@@ -9,7 +9,7 @@ import jax
 
 from lifedrift_jax.core import Env
 from lifedrift_jax.rng import is_key
-from train import losses, ppo
+from train import collect, losses, ppo
 from train.config import Hyper, PPOConfig
 
 SHARE = 0.5  # of a device's memory, the default budget
@@ -28,9 +28,9 @@ def agent_bytes(env: Env, params: Any, config: PPOConfig) -> int:
         partial(ppo.init, env=env, params=params, config=config, hyper=hyper), shapes
     )
     _, trajectory, last = jax.eval_shape(
-        partial(ppo.collect, env=env, params=params, config=config, hyper=hyper), state
+        partial(collect.collect, env=env, params=params, config=config, hyper=hyper), state
     )
-    samples = jax.eval_shape(lambda x, y: ppo.to_samples(x, y, None, hyper), trajectory, last)
+    samples = jax.eval_shape(lambda x, y: collect.to_samples(x, y, None, hyper), trajectory, last)
     width = 4 * 2 * sum(config.hidden_sizes)  # bytes of one row's activations, both stacks
     rows = config.batch_size // config.minibatches
     if jax.default_backend() == "cpu":

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from train.config import PPOConfig
-from train.ppo import Metrics
+from train.types import Metrics
 
 RESAMPLES = 2000  # of a bootstrap
 RETURN, SCORE = "greedy_episode_return_mean", "greedy_score_mean"  # columns most read

@@ -2,7 +2,7 @@
 
     init -> [collect -> advantages -> epochs of gradient steps] * eval_every -> evaluation -> ...
 
-`train_jit` is all of it in one program; `runs.train` is the same program in segments, with
+`train_jit` is all of it in one program; `loop.train` is the same program in segments, with
 progress and checkpoints between them. Each function here can be called and tested alone.
 
 Randomness: environment i of a run draws from `fold_in(envs' key, i)` and from the count of
@@ -12,97 +12,22 @@ many environments, runs or segments there are.
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from lifedrift_jax.core import Env, horizon
-from lifedrift_jax.rng import IMPLEMENTATION, is_key, policy_key, reset_key, step_key
-from lifedrift_jax.wrappers import BatchAutoReset, EpisodeStats
+from lifedrift_jax.rng import IMPLEMENTATION, is_key, reset_key
 from train import advantages, evaluation, losses, networks, normalizer
+from train.collect import collect, scaling, to_samples, wrapped
 from train.config import Hyper, PPOConfig
 from train.losses import LossParts, Samples
 from train.shuffle import shuffled
+from train.types import Metrics, TrainResult, TrainState
 
 NETWORK, ENVS, SHUFFLE = range(3)  # what each key folded from a run's key is for
-
-
-class TrainState(NamedTuple):
-    """Everything a run is at between two updates; what a checkpoint holds.
-
-    Attributes:
-        params: of the network.
-        optimizer: optax state; its count of gradient steps is the schedule's position.
-        normalizer: of the observations, empty and unused unless the config asks for it.
-        env_state: [E] states of `BatchAutoReset(EpisodeStats(env))`.
-        obs: [E, ...] their observations.
-        env_keys: [E] keys, env i's stream of random numbers.
-        key: the run's key.
-        update: () int32, updates done.
-    """
-
-    params: Any
-    optimizer: Any
-    normalizer: normalizer.Normalizer
-    env_state: Any
-    obs: jax.Array
-    env_keys: jax.Array
-    key: jax.Array
-    update: jax.Array
-
-
-class Trajectory(NamedTuple):
-    """Steps of all environments, [T, E] leaves.
-
-    Attributes:
-        features: [T, E, F] float32, as the network saw them.
-        mask: [T, E, A] bool, True = legal.
-        action: int32.
-        log_prob: float, of the action.
-        value: float, of the observation before the step.
-        final_value: float, of the episode's own last observation where `truncated`; else 0.
-        reward: float, of the objective.
-        terminated, truncated: bool, how an episode ended at this step.
-    """
-
-    features: jax.Array
-    mask: jax.Array
-    action: jax.Array
-    log_prob: jax.Array
-    value: jax.Array
-    final_value: jax.Array
-    reward: jax.Array
-    terminated: jax.Array
-    truncated: jax.Array
-
-
-class Metrics(NamedTuple):
-    """One row an evaluation; leaves () here, [evaluations + 1] in a result.
-
-    Attributes:
-        update: () int32, updates done by then.
-        losses: means over the gradient steps since the row before; 0 in row 0.
-        greedy, sampled: evaluations of the greedy and of the sampling policy.
-    """
-
-    update: jax.Array
-    losses: LossParts
-    greedy: evaluation.Evaluation
-    sampled: evaluation.Evaluation
-
-
-class TrainResult(NamedTuple):
-    """What training gives.
-
-    Attributes:
-        state: the last state.
-        metrics: [num_evaluations + 1] rows; row 0 is from before training.
-    """
-
-    state: TrainState
-    metrics: Metrics
 
 
 def train_jit(
@@ -132,7 +57,7 @@ def checked(
     """config with `eval_steps` filled in and hyper as arrays; refuse what cannot be run."""
     if not is_key(key) or str(jax.random.key_impl(key)) != IMPLEMENTATION:
         raise ValueError(f"key is {key.dtype}: use lifedrift_jax.root_key(seed), {IMPLEMENTATION}")
-    BatchAutoReset(EpisodeStats(env))  # says what it cannot wrap
+    wrapped(env)  # says what it cannot wrap
     return filled_in(config, params), hyper.checked()
 
 
@@ -178,11 +103,6 @@ def init(key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper)
     )
 
 
-def wrapped(env: Env) -> BatchAutoReset:
-    """The env as it is collected from: a batch that goes on, with returns and scores."""
-    return BatchAutoReset(EpisodeStats(env))
-
-
 def segment(
     state: TrainState, updates: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper
 ) -> tuple[TrainState, Metrics]:
@@ -206,11 +126,6 @@ def segment(
     )
     parts = jax.tree.map(lambda x: x * share, total)
     return state, Metrics(state.update, parts, greedy, sampled)
-
-
-def scaling(state: TrainState, config: PPOConfig) -> normalizer.Normalizer | None:
-    """How this state's network sees observations; None = as they are."""
-    return state.normalizer if config.normalize_observations else None
 
 
 def update(
@@ -239,71 +154,6 @@ def update(
     return after, jax.tree.map(jnp.mean, parts)
 
 
-def collect(
-    state: TrainState, env: Env, params: Any, config: PPOConfig, hyper: Hyper
-) -> tuple[TrainState, Trajectory, jax.Array]:
-    """Play `num_steps` steps in every env.
-
-    Returns:
-        (state with the envs moved on, [T, E] trajectory, [E] values of the last obs).
-    """
-    envs = wrapped(env)
-    network = networks.network(env, config.hidden_sizes)
-    look = partial(_look, network, state.params, scaling(state, config))
-
-    def step(carry: tuple[Any, jax.Array], number: jax.Array) -> tuple[Any, Trajectory]:
-        env_state, obs = carry
-        mask = envs.action_mask(env_state, params)
-        logits, value = look(obs)
-        log_probs = networks.log_probs(logits, mask)
-        action = jax.vmap(networks.sample)(policy_key(state.env_keys, number), log_probs)
-        after = envs.step(step_key(state.env_keys, number), env_state, action, params)
-        final_value = jax.lax.cond(
-            jnp.any(after.truncated),
-            lambda: jnp.where(after.truncated, look(after.info["final_observation"])[1], 0),
-            lambda: jnp.zeros_like(value),
-        )
-        return (after.state, after.obs), Trajectory(
-            features=networks.features(obs),
-            mask=mask,
-            action=action,
-            log_prob=networks.log_prob_of(log_probs, action),
-            value=value,
-            final_value=final_value,
-            reward=objective(after.reward, after.info["score"], after.info["final_valid"], hyper),
-            terminated=after.terminated,
-            truncated=after.truncated,
-        )
-
-    numbers = state.update * config.num_steps + jnp.arange(config.num_steps)
-    (env_state, obs), trajectory = jax.lax.scan(step, (state.env_state, state.obs), numbers)
-    return state._replace(env_state=env_state, obs=obs), trajectory, look(obs)[1]
-
-
-def objective(reward: jax.Array, score: jax.Array, ended: jax.Array, hyper: Hyper) -> jax.Array:
-    """What a step is worth to the learner: its reward, and at an episode's end its score."""
-    return hyper.reward_weight * reward + hyper.grade_weight * jnp.where(ended, score, 0)
-
-
-def to_samples(
-    trajectory: Trajectory,
-    last_value: jax.Array,
-    scaling: normalizer.Normalizer | None,
-    hyper: Hyper,
-) -> Samples:
-    """A [T, E] trajectory as [T * E] samples, with advantages and targets."""
-    x = trajectory
-    each_env = partial(jax.vmap, in_axes=1, out_axes=1)
-    next_values = jax.vmap(advantages.following, (1, 0, 1, 1), 1)(
-        x.value, last_value, x.final_value, x.truncated
-    )
-    gae = each_env(partial(advantages.gae, gamma=hyper.gamma, gae_lambda=hyper.gae_lambda))
-    advantage = gae(x.reward, x.value, next_values, x.terminated, x.truncated)
-    features = x.features if scaling is None else normalizer.scale(scaling, x.features)
-    samples = Samples(features, x.mask, x.action, x.log_prob, advantage, advantage + x.value)
-    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), samples)
-
-
 def gradient_step(
     learner: tuple[Any, Any],
     rows: jax.Array,
@@ -328,18 +178,6 @@ def gradient_step(
         grads, parts = jax.lax.pmean((grads, parts), config.device_axis)
     changes, state = losses.optimizer(config, hyper).update(grads, state)
     return (optax.apply_updates(weights, changes), state), parts
-
-
-def _look(
-    network: networks.ActorCritic,
-    weights: Any,
-    scaling: normalizer.Normalizer | None,
-    obs: jax.Array,
-) -> tuple[jax.Array, jax.Array]:
-    """(logits [E, A], values [E]) of observations [E, ...]."""
-    seen = networks.features(obs)
-    seen = seen if scaling is None else normalizer.scale(scaling, seen)
-    return network.apply(weights, seen)  # type: ignore[return-value]
 
 
 def _env_numbers(config: PPOConfig) -> jax.Array:

@@ -17,7 +17,7 @@ from jax.sharding import Mesh, PartitionSpec
 from lifedrift_jax.core import Env
 from train import ppo
 from train.config import Hyper, PPOConfig
-from train.ppo import Metrics, TrainState
+from train.types import Metrics, TrainState
 
 AXIS = "devices"
 

@@ -27,13 +27,15 @@ from lifedrift_jax import __version__, registry, terminal
 from lifedrift_jax.commands import settings
 from lifedrift_jax.core import Env
 from lifedrift_jax.names import unknown
+from lifedrift_jax.rng import root_key
 from lifedrift_jax.run_folder import Folder, read_description
 from lifedrift_jax.summary import Summary
 from lifedrift_jax.sweep import sweep as play
 from train import evaluation, loop, metrics, networks, ppo, sweep
+from train.collect import scaling
 from train.config import OBJECTIVES, Hyper, PPOConfig
-from train.ppo import TrainResult
 from train.presets import PRESETS
+from train.types import Metrics, TrainResult, TrainState
 
 FORMAT = 1  # of config.json
 
@@ -165,7 +167,7 @@ def _train(job: Job, folder: Folder) -> TrainResult:
         open(folder.path / "progress.jsonl", "w", encoding="utf-8") as lines,
     ):
 
-        def report(done: int, count: int, row: ppo.Metrics) -> None:
+        def report(done: int, count: int, row: Metrics) -> None:
             columns = metrics.columns(row, job.config)
             steps = done * job.config.total_steps + count * int(columns["steps"][0])
             bar(steps, total, metrics.note(columns))
@@ -177,7 +179,7 @@ def _train(job: Job, folder: Folder) -> TrainResult:
             return sweep.run(env, params, job.config, job.plan, out=folder.path, report=report)
         agent = job.plan.agents[0]
         result = loop.train(
-            sweep.root_key(agent.seed),
+            root_key(agent.seed),
             env,
             params,
             job.config,
@@ -266,10 +268,10 @@ def evaluate(command: Any) -> list[Summary]:
     return summaries
 
 
-def trained_policy(env: Env, config: PPOConfig, state: ppo.TrainState, mode: str) -> Any:
+def trained_policy(env: Env, config: PPOConfig, state: TrainState, mode: str) -> Any:
     """The policy of a trained agent, for rollouts and sweeps. See `evaluation.policy`."""
     network = networks.network(env, config.hidden_sizes)
-    return evaluation.policy(network, state.params, ppo.scaling(state, config), mode)
+    return evaluation.policy(network, state.params, scaling(state, config), mode)
 
 
 def _restored(job: Job, folder: Path) -> TrainResult:

@@ -23,7 +23,7 @@ from lifedrift_jax.names import unknown
 from lifedrift_jax.rng import is_key, root_key
 from train import loop, memory, metrics, ppo, programs
 from train.config import Hyper, PPOConfig
-from train.ppo import Metrics, TrainResult
+from train.types import Metrics, TrainResult
 
 ALIASES = {"lr": "learning_rate"}  # what people write
 HYPERS = tuple(field.name for field in fields(Hyper))
