@@ -32,7 +32,7 @@ demo: .venv/installed-demo
 	$(BIN)/lifedrift plot demo --out demo/sweep.png
 
 test: .venv/installed-test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 slow: .venv/installed-test
 	$(BIN)/python -m pytest --slow -m slow

@@ -210,9 +210,14 @@ def integer_action(action: jax.typing.ArrayLike) -> jax.Array:
 
 def positive(name: str, value: int) -> int:
     """`value` as an int; raise ValueError unless it is a whole number of at least 1."""
-    if isinstance(value, bool) or int(value) != value or value < 1:
+    try:
+        whole = int(value)
+        legal = not isinstance(value, bool) and whole == value and whole >= 1
+    except (TypeError, ValueError, OverflowError):  # a word, nothing, nan, inf
+        legal = False
+    if not legal:
         raise ValueError(f"{name} is {value!r}: it must be a whole number of at least 1")
-    return int(value)
+    return whole
 
 
 def select(condition: jax.Array, if_true: Tree, if_false: Tree) -> Tree:

@@ -168,9 +168,14 @@ def _beside(place: Path) -> Path:
 
 def _difference(old: Any, new: Any, name: str = "") -> str:
     """The first value that differs, by its dotted name."""
+    if isinstance(old, list) and isinstance(new, list):
+        if len(old) != len(new):
+            return f"{name} had {len(old)} entries, now {len(new)}"
+        old, new = (dict(enumerate(x)) for x in (old, new))
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return f"{name} was {old!r}, now {new!r}"
-    key = next(key for key in {**old, **new} if old.get(key) != new.get(key))
+    one_side = old.keys() ^ new.keys()
+    key = next(key for key in {**old, **new} if key in one_side or old[key] != new[key])
     return _difference(old.get(key), new.get(key), f"{name}.{key}".strip("."))
 
 

@@ -22,9 +22,10 @@ class Checkpoints:
 
     Args:
         path: their folder, made if it is missing.
+        identity: digest of all that decides the results; others are refused on restoring.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, identity: bytes = bytes(32)):
         try:
             import orbax.checkpoint as ocp
         except ImportError:
@@ -34,12 +35,19 @@ class Checkpoints:
         logging.getLogger("absl").setLevel(logging.WARNING)
         self._arguments = ocp.args
         self._path = path.resolve()
-        options = ocp.CheckpointManagerOptions(max_to_keep=KEPT, create=True)
+        self._identity = np.frombuffer(identity, np.uint8)
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=KEPT, create=True, cleanup_tmp_directories=True
+        )
         self._manager = ocp.CheckpointManager(self._path, options=options)
 
     def save(self, number: int, tree: Any) -> None:
         """Begin to write a pytree of arrays as checkpoint `number`; it may change afterwards."""
-        content = {"format": np.array(FORMAT, np.int32), "tree": jax.tree.map(_stored, tree)}
+        content = {
+            "format": np.array(FORMAT, np.int32),
+            "identity": self._identity,
+            "tree": jax.tree.map(_stored, tree),
+        }
         self._manager.save(number, args=self._arguments.StandardSave(content))
 
     def latest(self) -> int | None:
@@ -56,7 +64,11 @@ class Checkpoints:
             ValueError: it is damaged, of another format, or of something else.
         """
         place = self._path / str(number)
-        shapes = {"format": np.array(0, np.int32), "tree": jax.tree.map(_empty, template)}
+        shapes = {
+            "format": np.array(0, np.int32),
+            "identity": np.zeros_like(self._identity),
+            "tree": jax.tree.map(_empty, template),
+        }
         try:
             content = self._manager.restore(number, args=self._arguments.StandardRestore(shapes))
         except Exception as error:  # whatever orbax, tensorstore or the disk raise
@@ -67,6 +79,11 @@ class Checkpoints:
             ) from error
         if content["format"] != FORMAT:
             raise ValueError(f"checkpoint {place} has format {content['format']}, not {FORMAT}")
+        if not np.array_equal(content["identity"], self._identity):
+            raise ValueError(
+                f"checkpoint {place} is of another run: its key, params, sizes or numbers differ; "
+                "use a new folder"
+            )
         for stored, expected in zip(*map(jax.tree.leaves, (content, shapes)), strict=True):
             if (stored.shape, stored.dtype) != (expected.shape, expected.dtype):
                 raise ValueError(

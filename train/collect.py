@@ -56,7 +56,7 @@ def collect(
             log_prob=networks.log_prob_of(log_probs, action),
             value=value,
             final_value=final_value,
-            reward=objective(after.reward, after.info["score"], after.info["final_valid"], hyper),
+            reward=objective(after.reward, after.info["score"], after.terminated, hyper),
             terminated=after.terminated,
             truncated=after.truncated,
         )
@@ -67,7 +67,11 @@ def collect(
 
 
 def objective(reward: jax.Array, score: jax.Array, ended: jax.Array, hyper: Hyper) -> jax.Array:
-    """What a step is worth to the learner: its reward, and at an episode's end its score."""
+    """What a step is worth to the learner: its reward, and where the task ended its score.
+
+    An episode cut from outside pays no score: the value of its last observation stands for
+    what was still to come.
+    """
     return hyper.reward_weight * reward + hyper.grade_weight * jnp.where(ended, score, 0)
 
 

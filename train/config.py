@@ -111,7 +111,7 @@ class Hyper:
         value: weight of the value loss, which is half the mean squared error.
         max_grad_norm: above it the gradient is scaled down, by its global norm.
         reward_weight: what is maximised is reward_weight * reward of each step
-        grade_weight: ... + grade_weight * score, paid in the step that ends an episode.
+        grade_weight: ... + grade_weight * score, paid in the step that ends the task.
     """
 
     learning_rate: float | jax.Array = 1e-3

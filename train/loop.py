@@ -56,9 +56,17 @@ def run(
     config: PPOConfig,
     checkpoints: str | Path | None = None,
     report: Report = lambda row: None,
+    *,
+    must_be_finite: bool = True,
 ) -> TrainResult:
-    """Run a program to its end. See `train`; metrics of many agents have leaves [R, rows]."""
-    keeper = None if checkpoints is None else Checkpoints(Path(checkpoints))
+    """Run a program to its end. See `train`; metrics of many agents have leaves [R, rows].
+
+    Args:
+        must_be_finite: raise when the loss of an agent is lost; else its rows show NaN.
+    """
+    keeper = None
+    if checkpoints is not None:
+        keeper = Checkpoints(Path(checkpoints), program.identity)
     try:
         state, rows = _resume(program, keeper)
         for row in rows:
@@ -68,7 +76,8 @@ def run(
             updates = np.int32(config.eval_every if rows else 0)
             state, metrics = program.segment(state, updates)
             rows.append(jax.device_get(metrics))
-            _check_finite(rows[-1])
+            if must_be_finite:
+                _check_finite(rows[-1])
             report(rows[-1])
             last = len(rows) > config.num_evaluations
             if keeper is not None and (last or time.monotonic() - saved > CHECKPOINT_SECONDS):
@@ -89,7 +98,7 @@ def require_finished(checkpoints: Path, config: PPOConfig) -> None:
         keeper.close()
     if found != config.num_evaluations + 1:
         raise ValueError(
-            f"{checkpoints} holds {found or 'no'} of {config.num_evaluations + 1} evaluations: "
+            f"{checkpoints} holds {found or 0} of {config.num_evaluations + 1} evaluations: "
             "resume the run first"
         )
 
@@ -118,8 +127,8 @@ def _stacked(rows: Sequence[Metrics]) -> Metrics:
 
 
 def _check_finite(row: Metrics) -> None:
-    """Raise if the loss of every agent is lost; a few lost among many show in their rows."""
-    if not np.any(np.isfinite(row.losses.policy_loss) & np.isfinite(row.losses.value_loss)):
+    """Raise FloatingPointError if the loss of an agent is lost."""
+    if not np.all(np.isfinite(row.losses.policy_loss) & np.isfinite(row.losses.value_loss)):
         raise FloatingPointError(
             f"the loss is not finite after update {np.max(row.update)}: the learning rate is too "
             "high, or an action mask had no legal action"

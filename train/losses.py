@@ -117,8 +117,10 @@ def learning_rate(step: jax.Array, config: PPOConfig, hyper: Hyper) -> jax.Array
     towards learning_rate * (1 - decay), which it would reach at step `gradient_steps`: one
     step after the last. So with decay 1 no step has rate 0.
     """
-    fraction = step.astype(jnp.float32) * (1 / config.gradient_steps)
-    return hyper.learning_rate * (1 - hyper.learning_rate_decay * fraction)
+    left = (config.gradient_steps - step).astype(jnp.float32) * (1 / config.gradient_steps)
+    # Not 1 - decay * (1 - left): with decay 1 the last rates of a very long run stay above 0.
+    decay = hyper.learning_rate_decay
+    return hyper.learning_rate * ((1 - decay) + decay * left)
 
 
 def optimizer(config: PPOConfig, hyper: Hyper) -> optax.GradientTransformation:

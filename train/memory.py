@@ -63,7 +63,8 @@ def default_budget() -> int:
     """Bytes to train in: half of a device's memory, a quarter of the machine's on CPU."""
     device = jax.local_devices()[0]
     if device.platform == "cpu":
-        return int(CPU_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return int(CPU_SHARE * whole / jax.local_device_count())
     return int(SHARE * (device.memory_stats() or {}).get("bytes_limit", 8 * 2**30))
 
 

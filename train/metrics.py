@@ -67,6 +67,17 @@ def note(row: Mapping[str, np.ndarray]) -> str:
     return "return {:.3f}, score {:.3f}".format(*values)
 
 
+def summary_writer() -> Any:
+    """TensorBoard's writer class; raise ImportError if the extra `tensorboard` is missing."""
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError:
+        raise ImportError(
+            "TensorBoard files need: pip install 'lifedrift_jax[tensorboard]'"
+        ) from None
+    return SummaryWriter
+
+
 def write_tensorboard(folder: Path, tables: Sequence[Mapping[str, np.ndarray]]) -> None:
     """Write event files of runs that TensorBoard reads, one folder a run.
 
@@ -77,17 +88,12 @@ def write_tensorboard(folder: Path, tables: Sequence[Mapping[str, np.ndarray]]) 
     Raises:
         ImportError: the extra `tensorboard` is missing.
     """
-    try:
-        from tensorboardX import SummaryWriter
-    except ImportError:
-        raise ImportError(
-            "TensorBoard files need: pip install 'lifedrift_jax[tensorboard]'"
-        ) from None
+    writer_class = summary_writer()
     for number, table in enumerate(tables):
         place = folder / f"run_{number:04d}"
         for old in place.glob("events.*"):
             old.unlink()
-        with SummaryWriter(str(place)) as writer:
+        with writer_class(str(place)) as writer:
             for name, values in table.items():
                 for step, value in zip(table["steps"], values, strict=True):
                     writer.add_scalar(name.replace("_", "/", 1), value, step)

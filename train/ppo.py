@@ -16,10 +16,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from lifedrift_jax.core import Env, horizon
-from lifedrift_jax.rng import IMPLEMENTATION, is_key, reset_key
+from lifedrift_jax.rng import IMPLEMENTATION, is_key, policy_key, reset_key
 from train import advantages, evaluation, losses, networks, normalizer
 from train.collect import collect, scaling, to_samples, wrapped
 from train.config import Hyper, PPOConfig
@@ -55,9 +56,14 @@ def checked(
     key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper
 ) -> tuple[PPOConfig, Hyper]:
     """config with `eval_steps` filled in and hyper as arrays; refuse what cannot be run."""
+    if not hasattr(key, "dtype"):
+        raise ValueError(f"key is {key!r}: use lifedrift_jax.root_key(seed)")
     if not is_key(key) or str(jax.random.key_impl(key)) != IMPLEMENTATION:
         raise ValueError(f"key is {key.dtype}: use lifedrift_jax.root_key(seed), {IMPLEMENTATION}")
     wrapped(env)  # says what it cannot wrap
+    for name, value in vars(hyper).items():
+        if np.shape(value):
+            raise ValueError(f"{name} has shape {np.shape(value)}: use one number, or jax.vmap")
     return filled_in(config, params), hyper.checked()
 
 
@@ -87,7 +93,9 @@ def init(key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper)
     """First state of a run; `key` is consumed."""
     envs_key = jax.random.fold_in(key, ENVS)
     env_keys = jax.vmap(lambda i: jax.random.fold_in(envs_key, i))(_env_numbers(config))
-    obs, env_state = wrapped(env).reset(jax.vmap(reset_key)(env_keys), params)
+    # Offset by both constants of rng: the reset of a first step that ends draws otherwise.
+    first_keys = jax.vmap(lambda key: policy_key(reset_key(key), 0))(env_keys)
+    obs, env_state = wrapped(env).reset(jax.vmap(reset_key)(first_keys), params)
     seen = networks.features(obs)
     network = networks.network(env, config.hidden_sizes)
     weights = networks.initial(network, jax.random.fold_in(key, NETWORK), seen[0])

@@ -4,6 +4,7 @@ A program is a pair of compiled functions, `start` and `segment`, that `loop.run
 are kept per env, config and devices: a second call with equal ones compiles nothing.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,6 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from lifedrift_jax.core import Env
+from lifedrift_jax.rng import is_key
 from train import ppo
 from train.config import Hyper, PPOConfig
 from train.types import Metrics, TrainState
@@ -28,10 +30,12 @@ class Program(NamedTuple):
     Attributes:
         start: the first state; of many agents with a leading axis [R].
         segment: `(state, updates) -> (state, metrics)`, `updates` () int32.
+        identity: [32] bytes, digest of all that decides the results.
     """
 
     start: Callable[[], TrainState]
     segment: Callable[[TrainState, Any], tuple[TrainState, Metrics]]
+    identity: bytes
 
 
 def single(key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper) -> Program:
@@ -39,6 +43,7 @@ def single(key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hype
     return Program(
         partial(_start, key, env, params, config, hyper),
         lambda state, updates: _segment(state, updates, env, params, config, hyper),
+        _identity((key, params, hyper), env, config),
     )
 
 
@@ -60,14 +65,7 @@ def split_envs(
     Raises:
         ValueError: the devices cannot share the envs or the minibatches equally.
     """
-    count = len(devices)
-    if config.num_envs % count:
-        raise ValueError(f"num_envs is {config.num_envs}: use a multiple of {count} devices")
-    if config.batch_size // count % config.minibatches:
-        raise ValueError(
-            f"minibatches is {config.minibatches}: it must divide the {config.batch_size // count} "
-            f"samples of each of {count} devices"
-        )
+    check_split(config, len(devices))
     config = replace(config, device_axis=AXIS)
     shares = tuple(devices)
     return Program(
@@ -75,7 +73,20 @@ def split_envs(
         lambda state, updates: _split_segment(
             state, updates, params, hyper, env=env, config=config, devices=shares
         ),
+        _identity((key, params, hyper), env, config, len(shares)),
     )
+
+
+def check_split(config: PPOConfig, count: int) -> None:
+    """Raise ValueError unless `count` devices can share the envs and minibatches equally."""
+    if config.num_envs % count:
+        raise ValueError(f"num_envs is {config.num_envs}: use a multiple of {count} devices")
+    share = config.batch_size // count
+    if share % config.minibatches:
+        raise ValueError(
+            f"minibatches is {config.minibatches}: it must divide the {share} samples of each "
+            f"of {count} devices"
+        )
 
 
 def many(
@@ -99,6 +110,7 @@ def many(
     return Program(
         partial(_many_start, keys, params, hypers, **options),
         lambda states, updates: _many_segment(states, updates, params, hypers, **options),
+        _identity((keys, params, hypers), env, config, exact),
     )
 
 
@@ -175,6 +187,15 @@ def _state_specs() -> Any:
     whole, part = PartitionSpec(), PartitionSpec(AXIS)
     split = {"env_state", "obs", "env_keys"}
     return TrainState._make(part if name in split else whole for name in TrainState._fields)
+
+
+def _identity(tree: Any, *settings: Any) -> bytes:
+    """Digest of arrays, keys by their words, and of settings by how they are written."""
+    digest = hashlib.sha256(repr((jax.tree.structure(tree), settings)).encode())
+    for leaf in jax.tree.leaves(tree):
+        data = np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
+        digest.update(repr((data.dtype, data.shape)).encode() + data.tobytes())
+    return digest.digest()
 
 
 def stacked(hypers: Sequence[Hyper]) -> Hyper:

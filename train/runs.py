@@ -25,13 +25,13 @@ import numpy as np
 
 from lifedrift_jax import __version__, registry, terminal
 from lifedrift_jax.commands import settings
-from lifedrift_jax.core import Env
+from lifedrift_jax.core import Env, positive
 from lifedrift_jax.names import unknown
 from lifedrift_jax.rng import root_key
 from lifedrift_jax.run_folder import Folder, read_description
 from lifedrift_jax.summary import Summary
 from lifedrift_jax.sweep import sweep as play
-from train import evaluation, loop, metrics, networks, ppo, sweep
+from train import evaluation, loop, metrics, networks, ppo, programs, sweep
 from train.collect import scaling
 from train.config import OBJECTIVES, Hyper, PPOConfig
 from train.presets import PRESETS
@@ -72,6 +72,8 @@ class Job(NamedTuple):
             "chunk_size": self.plan.chunk_size,
             "exact": self.plan.exact,
             "split_envs": self.split_envs,
+            # Agents may move to other devices; the envs of one agent are shuffled on theirs.
+            "devices": jax.local_device_count() if self.split_envs else None,
             "lifedrift_jax": __version__,
             "jax": jax.__version__,
             "backend": jax.default_backend(),
@@ -81,10 +83,14 @@ class Job(NamedTuple):
 def run(command: Any) -> str:
     """Train what a `Run` command says, write its folder, and return a line about it."""
     if command.resume is not None:
+        if command != type(command)((), resume=command.resume, tensorboard=command.tensorboard):
+            raise ValueError("--resume takes the options of the run: leave out the id and others")
         job, out = load(command.resume), command.resume
     else:
         job = job_of(command)
         out = command.out or Path("runs") / "train" / job.env_id
+    if command.tensorboard:
+        metrics.summary_writer()  # refuses before hours of training, not after
     folder = Folder(out, job.description())
     print(job.plan, file=sys.stderr)
     began = time.perf_counter()
@@ -110,11 +116,20 @@ def job_of(command: Any) -> Job:
     env_id = registry.resolve(command.id[0])
     none = (PPOConfig(), Hyper())
     config, hyper = none if command.no_preset else PRESETS.get(env_id, none)
-    config = replaced("--config", config, settings("--config", command.config))
+    sizes = settings("--config", command.config)
+    if "device_axis" in sizes:
+        raise ValueError("--config device_axis is set by --split-envs")
+    config = replaced("--config", config, sizes)
     given = settings("--hyper", command.hyper)
-    hyper = replaced("--hyper", hyper, {sweep.hyper_name(k): v for k, v in given.items()})
     hyper = replace(hyper, **OBJECTIVES.get(command.objective, {}))
-    swept = dict(_swept(text) for several in command.sweep for text in several)
+    hyper = replaced("--hyper", hyper, {sweep.hyper_name(k): v for k, v in given.items()})
+    pairs = [_swept(text) for several in command.sweep for text in several]
+    swept = dict(pairs)
+    if len(swept) < len(pairs):
+        raise ValueError(f"--sweep names one of {', '.join(swept)} twice: give all its values once")
+    positive("--seeds", command.seeds)
+    if command.memory is not None and not 0 < command.memory < np.inf:
+        raise ValueError(f"--memory is {command.memory}: use a number of GiB above 0")
     agents = sweep.grid(hyper, range(command.seed, command.seed + command.seeds), swept)
     if command.split_envs and len(agents) > 1:
         raise ValueError(f"--split-envs trains one agent, here are {len(agents)}: leave it out")
@@ -131,6 +146,8 @@ def job_of(command: Any) -> Job:
         exact=command.exact,
     )
     config = ppo.filled_in(config, params)
+    if command.split_envs:
+        programs.check_split(config, jax.local_device_count())
     return Job(env_id, overrides, config, plan, command.split_envs)
 
 
@@ -205,7 +222,8 @@ def write(job: Job, folder: Folder, result: TrainResult, seconds: float) -> None
     terminal.write_table(table, folder.path / "table.md")
     figure = plots.learning_curves(columns["steps"][0], columns, settings, job.env_id)
     plots.save(figure, folder.path / "curve.png")
-    timing = {"seconds": seconds, "agents": len(agents), "devices": len(job.plan.devices)}
+    devices = jax.local_device_count() if job.split_envs else len(job.plan.devices)
+    timing = {"seconds": seconds, "agents": len(agents), "devices": devices}
     folder.save_json("timing.json", timing)
 
 
@@ -260,7 +278,9 @@ def evaluate(command: Any) -> list[Summary]:
                         params,
                         command.seed,
                         command.episodes,
-                        out=command.run / "evaluations" / f"{name}-seed_{command.seed}",
+                        out=command.run
+                        / "evaluations"
+                        / f"{name}-seed_{command.seed}-{command.episodes}",
                         env_id=job.env_id,
                         progress=report,
                     )

@@ -116,6 +116,21 @@ def test_a_checkpoint_of_other_sizes_is_refused(tmp_path):
         loop.train(root_key(0), Match(), match(), wider, HYPER, checkpoints=tmp_path)
 
 
+@pytest.mark.parametrize("change", ["key", "params", "hyper", "config"])
+def test_a_checkpoint_of_another_run_of_equal_sizes_is_refused(change, tmp_path):
+    train(checkpoints=tmp_path)
+    given = {"key": root_key(0), "params": match(), "hyper": HYPER, "config": CONFIG}
+    others = {
+        "key": root_key(1),
+        "params": match(prize=7.0),
+        "hyper": replace(HYPER, gamma=0.1),
+        "config": replace(CONFIG, eval_seed=1),
+    }
+    given[change] = others[change]
+    with pytest.raises(ValueError, match="of another run: its key, params"):
+        loop.train(env=Match(), checkpoints=tmp_path, **given)
+
+
 def test_keys_and_numbers_survive_a_checkpoint(tmp_path):
     tree = {"keys": jax.vmap(lambda i: jax.random.fold_in(root_key(7), i))(np.arange(1000))}
     tree |= {"count": np.int32(3), "none": (), "rate": np.float32(0.1)}

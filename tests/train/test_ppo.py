@@ -56,15 +56,12 @@ def test_a_mask_without_a_legal_action_makes_the_loss_nan():
     assert np.isnan(metrics.losses.policy_loss[1:]).all()
 
 
-def test_every_hyper_parameter_is_traced_once_for_twenty_values():
-    traces = chex.clear_trace_counter()  # noqa: F841
+def test_every_hyper_parameter_is_traced_once_for_twenty_values(state):
     counted = jax.jit(
-        chex.assert_max_traces(
-            lambda hyper: ppo.init(root_key(0), Match(), match(), SMALL, hyper).update, n=1
-        )
+        chex.assert_max_traces(lambda h: ppo.update(state, Match(), match(), SMALL, h)[1], n=1)
     )
     values = np.linspace(0.1, 0.9, 20)
-    for name in jax.tree.leaves(list(vars(Hyper()))):
+    for name in vars(Hyper()):
         for value in (float(values[0]), np.float32(values[1]), np.float64(values[2]), *values[3:]):
             counted(replace(Hyper(), **{name: value}).checked())
 
@@ -188,6 +185,14 @@ def test_the_score_is_paid_only_where_an_episode_ends(state):
     fifths = reward[ended] * 5 / 2
     np.testing.assert_allclose(fifths, fifths.round(), atol=1e-5)
     assert len(set(fifths.round().tolist())) > 1
+
+
+def test_a_cut_episode_is_paid_no_score():
+    env = TimeLimit(Match(), 3)
+    hyper = replace(FAST, reward_weight=0.0, grade_weight=1.0).checked()
+    first = init(root_key(3), env, match(), SMALL, hyper)
+    _, trajectory, _ = collect(first, env, match(), SMALL, hyper)
+    assert trajectory.truncated.any() and not trajectory.reward.any()
 
 
 def test_an_env_draws_the_same_however_many_stand_beside_it():

@@ -78,9 +78,10 @@ def test_a_sweep_is_trained_resumed_and_evaluated(tmp_path, capsys):
     assert call("evaluate", out, "--episodes", 500, "--agent", 1) == 0
     assert "agent_0001-greedy" in capsys.readouterr().out
     summary = json.loads(
-        (out / "evaluations" / "agent_0001-greedy-seed_0" / "summary.json").read_text()
+        (out / "evaluations" / "agent_0001-greedy-seed_0-500" / "summary.json").read_text()
     )
     assert summary["episodes"] == 500
+    assert call("evaluate", out, "--episodes", 600, "--agent", 1) == 0
 
 
 def test_the_same_folder_takes_the_same_run_only(tmp_path, capsys):
@@ -89,7 +90,9 @@ def test_the_same_folder_takes_the_same_run_only(tmp_path, capsys):
     weights = {k: v for k, v in told["agents"][0]["hyper"].items() if k.endswith("weight")}
     assert weights == {"reward_weight": 0, "grade_weight": 1}
     assert run(tmp_path) == 2
-    assert "holds another run: agents" in capsys.readouterr().err
+    assert (
+        "holds another run: agents.0.hyper.grade_weight was 1.0, now 0.0" in capsys.readouterr().err
+    )
     assert run(tmp_path, "--objective", "grade") == 0
 
 
@@ -106,6 +109,14 @@ def test_the_same_folder_takes_the_same_run_only(tmp_path, capsys):
         ((ID, "--hyper", "gamma"), "--hyper gamma: use NAME=NUMBER"),
         ((ID, "--seeds", "2", "--split-envs"), "--split-envs trains one agent"),
         ((ID, "--memory", "0.000001"), "use fewer envs"),
+        ((ID, "--memory", "nan"), "--memory is nan"),
+        ((ID, "--seeds", "0"), "--seeds is 0"),
+        ((ID, "--hyper", "gamma=[0.9,0.8]"), "gamma has shape (2,)"),
+        ((ID, "--config", "num_envs=null"), "num_envs is None"),
+        ((ID, "--config", "num_envs=Infinity"), "num_envs is inf"),
+        ((ID, "--config", 'device_axis="x"'), "set by --split-envs"),
+        ((ID, "--sweep", "lr=1e-3", "learning_rate=1e-2"), "learning_rate twice"),
+        ((ID, "--resume", "/nowhere"), "--resume takes the options of the run"),
         (("--resume", "/nowhere"), "it is no folder of a run"),
     ],
 )

@@ -123,6 +123,14 @@ def test_a_killed_sweep_goes_on_and_restores(tmp_path):
     assert same(sweep.restore(Match(), match(), SMALL, plan, tmp_path), result)
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_an_agent_that_diverges_does_not_end_the_sweep(size):
+    agents = sweep.grid(FAST, [0], {"reward_weight": [1, 3e38, 2]})
+    _, result = run(agents, chunk_size=size)
+    lost = ~np.isfinite(result.metrics.losses.value_loss[:, -1])
+    assert lost.tolist() == [False, True, False]
+
+
 def test_tables_hold_a_row_a_run_and_a_row_an_evaluation():
     agents = sweep.grid(FAST, [3], {"lr": [0.02, 0.01]})
     _, result = run(agents, chunk_size=1)
