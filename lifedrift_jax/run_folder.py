@@ -1,7 +1,7 @@
 """Folders of long work: what it is, how far it is, its rows, its summary.
 
-Every file is written beside its place and renamed into it, so that a reader, or a run that
-resumes after a kill, never sees half a file. A sweep's folder holds
+Files that these classes write are written beside their place and renamed into it, so that a
+reader, or a run that resumes after a kill, never sees half a file. A sweep's folder holds
 
     sweep.json              what is played; a run resumes only if all of it agrees
     totals.npz              the running totals and the number of chunks done

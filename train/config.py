@@ -14,6 +14,7 @@ import numpy as np
 from lifedrift_jax.core import positive
 from lifedrift_jax.rng import checked_seed
 
+COUNT_LIMIT = 2**31  # steps of an env, and gradient steps, are int32
 HELD_OUT_SEED = 4_000_000_000  # far from the small numbers that people train with
 
 
@@ -70,6 +71,13 @@ class PPOConfig:
                 f"normalize_observations is {self.normalize_observations!r}: use True or False"
             )
         checked_seed(self.eval_seed)
+        counts = self.total_updates * max(self.num_steps, self.epochs * self.minibatches)
+        if counts >= COUNT_LIMIT:
+            raise ValueError(
+                f"total_updates is {self.total_updates}: with {self.num_steps} steps, "
+                f"{self.epochs} epochs and {self.minibatches} minibatches it must be below "
+                f"{COUNT_LIMIT // (counts // self.total_updates)}, as steps are counted in 32 bits"
+            )
         _divides("minibatches", self.minibatches, "num_envs * num_steps", self.batch_size)
         _divides("eval_every", self.eval_every, "total_updates", self.total_updates)
 
@@ -136,7 +144,8 @@ class Hyper:
             if isinstance(value, jax.core.Tracer):
                 continue
             number = np.asarray(value)
-            legal = number.dtype.kind in "fiu" and np.isfinite(number).all()
+            with np.errstate(over="ignore"):  # what float32 cannot hold is not finite
+                legal = number.dtype.kind in "fiu" and np.isfinite(number.astype(np.float32)).all()
             if not (legal and np.all((number >= low) & (number <= high))):
                 raise ValueError(
                     f"{name} is {number.tolist()!r}: it must be finite, in [{low:g}, {high:g}]"

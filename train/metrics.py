@@ -63,6 +63,8 @@ def interquartile_mean(values: np.ndarray) -> Spread:
 
 def note(row: Mapping[str, np.ndarray]) -> str:
     """What a progress bar says of the newest row; the median where there are many agents."""
+    if not np.any(row["greedy_finished"]):
+        return "no episode finished: eval_steps is too small"
     values = (np.median(row[name]) for name in (RETURN, SCORE))
     return "return {:.3f}, score {:.3f}".format(*values)
 

@@ -23,7 +23,7 @@ class Normalizer(NamedTuple):
 
 
 def empty(size: int) -> Normalizer:
-    """Nothing seen: `scale` is then the identity."""
+    """Nothing seen: `scale` then only clips."""
     zeros = jnp.zeros(size, jnp.float32)
     return Normalizer(jnp.float32(0), zeros, zeros)
 

@@ -157,6 +157,11 @@ def test_a_refusal_names_the_legal_range():
         Hyper(gamma=1.5).checked()
 
 
+def test_what_float32_cannot_hold_is_refused():
+    with pytest.raises(ValueError, match=r"entropy is 1e\+39: it must be finite"):
+        Hyper(entropy=1e39).checked()
+
+
 @pytest.mark.parametrize("value", ["0.9", None, True, "x"])
 def test_what_is_no_number_is_refused_and_named(value):
     with pytest.raises(ValueError, match=rf"gamma is {value!r}: it must be finite"):
@@ -169,6 +174,7 @@ def test_what_is_no_number_is_refused_and_named(value):
         ({"hidden_sizes": 5}, "hidden_sizes is 5: use widths"),
         ({"normalize_observations": 3}, "normalize_observations is 3: use True or False"),
         ({"eval_seed": -1}, "seed is -1"),
+        ({"total_updates": 2**31, "eval_every": 2**20}, "must be below 53687091, as steps are"),
     ],
 )
 def test_other_fields_of_the_wrong_kind_are_refused(change, message):
