@@ -53,8 +53,7 @@ def ours(name: str, config: PPOConfig, hyper: Hyper, steps: int) -> Learner:
         return ppo.update(state, env, params, config, hyper)[0]
 
     def logits(state: TrainState, obs: jax.Array) -> jax.Array:
-        seen, scaling = networks.features(obs, 0), collect.scaling(state, config)
-        seen = seen if scaling is None else normalizer.scale(scaling, seen)
+        seen = normalizer.scale(collect.scaling(state, config), networks.features(obs, 0))
         return network.apply(state.params, seen)[0]
 
     def start(key: jax.Array, params: Any, hyper: Hyper) -> TrainState:

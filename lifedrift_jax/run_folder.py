@@ -66,6 +66,10 @@ class Folder:
                 "use a new folder, or remove that one"
             )
 
+    def save(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
+        """Let `write` fill a file, and show it whole."""
+        _write(self.path / name, write)
+
     def save_json(self, name: str, content: dict[str, Any]) -> None:
         """Write a JSON file."""
         _write_text(self.path / name, _json(content))
@@ -78,7 +82,7 @@ class Folder:
         """
         arrow = _pyarrow()
         table = arrow.table(dict(columns))
-        _write(self.path / name, lambda stream: arrow.parquet.write_table(table, stream))
+        self.save(name, lambda stream: arrow.parquet.write_table(table, stream))
 
 
 def read_description(file: Path) -> dict[str, Any]:

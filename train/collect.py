@@ -89,7 +89,7 @@ def to_samples(
     )
     gae = each_env(partial(advantages.gae, gamma=hyper.gamma, gae_lambda=hyper.gae_lambda))
     advantage = gae(x.reward, x.value, next_values, x.terminated, x.truncated)
-    features = x.features if scaling is None else normalizer.scale(scaling, x.features)
+    features = normalizer.scale(scaling, x.features)
     samples = Samples(features, x.mask, x.action, x.log_prob, advantage, advantage + x.value)
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), samples)
 
@@ -101,6 +101,5 @@ def _look(
     obs: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """(logits [E, A], values [E]) of observations [E, ...]."""
-    seen = networks.features(obs)
-    seen = seen if scaling is None else normalizer.scale(scaling, seen)
+    seen = normalizer.scale(scaling, networks.features(obs))
     return network.apply(weights, seen)  # type: ignore[return-value]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from lifedrift_jax import rollout
 from lifedrift_jax.core import Env, Policy
 from lifedrift_jax.rng import episode_key, root_key
+from lifedrift_jax.summary import moments
 from train import networks, normalizer
 from train.config import PPOConfig
 
@@ -59,8 +60,7 @@ def policy(
     """
 
     def act(key: jax.Array, obs: jax.Array, mask: jax.Array, carry: Any) -> tuple[jax.Array, Any]:
-        seen = networks.features(obs, 0)
-        seen = seen if scaling is None else normalizer.scale(scaling, seen)
+        seen = normalizer.scale(scaling, networks.features(obs, 0))
         logits, _ = network.apply(weights, seen)
         log_prob = networks.log_probs(logits, mask)
         drawn, best = networks.sample(key, log_prob), networks.greedy(log_prob)
@@ -120,9 +120,6 @@ def summary(outcome: rollout.Outcome, event_names: tuple[str, ...]) -> Evaluatio
 
 def estimate(values: jax.Array, counted: jax.Array) -> Estimate:
     """Mean of `values` [N] where `counted` [N] is True."""
-    values = values.astype(jnp.float32)
-    count = jnp.sum(counted, dtype=jnp.float32)
-    mean = jnp.sum(jnp.where(counted, values, 0)) / jnp.maximum(count, 1)
-    square = jnp.sum(jnp.where(counted, (values - mean) ** 2, 0))
-    error = jnp.sqrt(square / (jnp.maximum(count - 1, 1) * jnp.maximum(count, 1)))
-    return Estimate(mean, NORMAL_95 * error)
+    count, mean, square = moments(values.astype(jnp.float32), counted)
+    pairs = jnp.maximum(count - 1, 1) * jnp.maximum(count, 1)
+    return Estimate(mean, NORMAL_95 * jnp.sqrt(square / pairs.astype(jnp.float32)))

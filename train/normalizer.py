@@ -28,8 +28,13 @@ def empty(size: int) -> Normalizer:
     return Normalizer(jnp.float32(0), zeros, zeros)
 
 
-def scale(normalizer: Normalizer, features: jax.Array) -> jax.Array:
-    """`features` [..., F] minus the mean, over the standard deviation, clipped to +-10."""
+def scale(normalizer: Normalizer | None, features: jax.Array) -> jax.Array:
+    """`features` [..., F] minus the mean, over the standard deviation, clipped to +-10.
+
+    None = the features as they are.
+    """
+    if normalizer is None:
+        return features
     count = jnp.maximum(normalizer.count, 1)
     variance = jnp.where(normalizer.count > 0, normalizer.square / count, 1)
     factor = jax.lax.rsqrt(variance + 1e-8)

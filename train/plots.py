@@ -1,7 +1,6 @@
 """Learning curves. Needs the extra `plot`."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -81,13 +80,6 @@ def _scale(axis: Axes, values: Sequence[float]) -> None:
     if finite and max(finite) > min(finite):
         margin = 0.08 * (max(finite) - min(finite))
         axis.set_ylim(min(finite) - margin, max(finite) + margin)
-
-
-def save(figure: Figure, place: Path) -> None:
-    """Write a PNG whole: a reader never sees half of it."""
-    beside = place.with_name(f".{place.name}")
-    figure.savefig(beside, format="png")
-    beside.replace(place)
 
 
 def _line(

@@ -45,6 +45,7 @@ class Job(NamedTuple):
 
     Attributes:
         env_id, overrides: of the environment, and what is replaced in its params.
+        env, params: those that they make.
         config: sizes, `eval_steps` filled in.
         plan: agents and chunks.
         split_envs: one agent, its environments shared out among all devices.
@@ -52,14 +53,11 @@ class Job(NamedTuple):
 
     env_id: str
     overrides: dict[str, Any]
+    env: Env
+    params: Any
     config: PPOConfig
     plan: sweep.Plan
     split_envs: bool
-
-    def make(self) -> tuple[Env, Any]:
-        """The environment and its params."""
-        env, params = registry.make(self.env_id)
-        return env, registry.override(params, **self.overrides)
 
     def description(self) -> dict[str, Any]:
         """What decides the results, as plain JSON values."""
@@ -123,19 +121,11 @@ def job_of(command: Any) -> Job:
     given = settings("--hyper", command.hyper)
     hyper = replace(hyper, **OBJECTIVES.get(command.objective, {}))
     hyper = replaced("--hyper", hyper, {sweep.hyper_name(k): v for k, v in given.items()})
-    pairs = [_swept(text) for several in command.sweep for text in several]
-    swept = dict(pairs)
-    if len(swept) < len(pairs):
-        raise ValueError(f"--sweep names one of {', '.join(swept)} twice: give all its values once")
-    positive("--seeds", command.seeds)
+    agents = _agents(command, hyper)
     if command.memory is not None and not 0 < command.memory < np.inf:
         raise ValueError(f"--memory is {command.memory}: use a number of GiB above 0")
-    agents = sweep.grid(hyper, range(command.seed, command.seed + command.seeds), swept)
-    if command.split_envs and len(agents) > 1:
-        raise ValueError(f"--split-envs trains one agent, here are {len(agents)}: leave it out")
     overrides = settings("--set", command.set)
-    env, params = registry.make(env_id)
-    params = registry.override(params, **overrides)
+    env, params = _made(env_id, overrides)
     plan = sweep.plan(
         env,
         params,
@@ -148,7 +138,20 @@ def job_of(command: Any) -> Job:
     config = ppo.filled_in(config, params)
     if command.split_envs:
         programs.check_split(config, jax.local_device_count())
-    return Job(env_id, overrides, config, plan, command.split_envs)
+    return Job(env_id, overrides, env, params, config, plan, command.split_envs)
+
+
+def _agents(command: Any, hyper: Hyper) -> list[sweep.Agent]:
+    """Every seed with every setting that the options ask for."""
+    pairs = [_swept(text) for several in command.sweep for text in several]
+    swept = dict(pairs)
+    if len(swept) < len(pairs):
+        raise ValueError(f"--sweep names one of {', '.join(swept)} twice: give all its values once")
+    positive("--seeds", command.seeds)
+    agents = sweep.grid(hyper, range(command.seed, command.seed + command.seeds), swept)
+    if command.split_envs and len(agents) > 1:
+        raise ValueError(f"--split-envs trains one agent, here are {len(agents)}: leave it out")
+    return agents
 
 
 def load(folder: Path) -> Job:
@@ -165,18 +168,22 @@ def load(folder: Path) -> Job:
         raise ValueError(f"{file} has format {told.get('format')}, not {FORMAT}")
     agents = [sweep.Agent(x["seed"], x["swept"], Hyper(**x["hyper"])) for x in told["agents"]]
     config = PPOConfig(**told["config"])
-    env, params = registry.make(told["env"])
-    params = registry.override(params, **told["set"])
+    env, params = _made(told["env"], told["set"])
     plan = sweep.plan(
         env, params, config, agents, chunk_size=told["chunk_size"], exact=told["exact"]
     )
     shared = sweep.sharing(jax.local_devices(), told["chunk_size"])
     plan = replace(plan, chunk_size=told["chunk_size"], devices=shared)
-    return Job(told["env"], told["set"], config, plan, told["split_envs"])
+    return Job(told["env"], told["set"], env, params, config, plan, told["split_envs"])
+
+
+def _made(env_id: str, overrides: dict[str, Any]) -> tuple[Env, Any]:
+    env, params = registry.make(env_id)
+    return env, registry.override(params, **overrides)
 
 
 def _train(job: Job, folder: Folder) -> TrainResult:
-    env, params = job.make()
+    env, params = job.env, job.params
     total = len(job.plan.agents) * job.config.total_steps
     with (
         terminal.progress_bars("steps") as meter,
@@ -221,7 +228,7 @@ def write(job: Job, folder: Folder, result: TrainResult, seconds: float) -> None
     terminal.print_table(table)
     terminal.write_table(table, folder.path / "table.md")
     figure = plots.learning_curves(columns["steps"][0], columns, settings, job.env_id)
-    plots.save(figure, folder.path / "curve.png")
+    folder.save("curve.png", lambda stream: figure.savefig(stream, format="png"))
     devices = jax.local_device_count() if job.split_envs else len(job.plan.devices)
     timing = {"seconds": seconds, "agents": len(agents), "devices": devices}
     folder.save_json("timing.json", timing)
@@ -257,13 +264,13 @@ def evaluate(command: Any) -> list[Summary]:
         ValueError: the run is not finished, or has no such agent.
     """
     job = load(command.run)
-    env, params = job.make()
+    env, params = job.env, job.params
     agents = range(len(job.plan.agents))
     if command.agent is not None:
         if command.agent not in agents:
             raise ValueError(f"agent is {command.agent}: the run has 0 .. {len(agents) - 1}")
         agents = range(command.agent, command.agent + 1)
-    states = _restored(job, command.run).state
+    states = sweep.restore(env, params, job.config, job.plan, command.run).state
     summaries = []
     with terminal.progress_bars() as meter:
         for agent in agents:
@@ -292,11 +299,6 @@ def trained_policy(env: Env, config: PPOConfig, state: TrainState, mode: str) ->
     """The policy of a trained agent, for rollouts and sweeps. See `evaluation.policy`."""
     network = networks.network(env, config.hidden_sizes)
     return evaluation.policy(network, state.params, scaling(state, config), mode)
-
-
-def _restored(job: Job, folder: Path) -> TrainResult:
-    env, params = job.make()
-    return sweep.restore(env, params, job.config, job.plan, folder)
 
 
 def replaced(option: str, record: Any, values: dict[str, Any]) -> Any:

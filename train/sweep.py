@@ -186,7 +186,7 @@ def run(
     Returns:
         States and metrics of all agents, NumPy leaves [R, ...].
     """
-    results, done = [], 0
+    config, results, done = ppo.filled_in(config, params), [], 0
     for number, agents in enumerate(plan.chunks):
 
         def told(row: Metrics, done: int = done, count: int = len(agents)) -> None:
@@ -196,7 +196,7 @@ def run(
         place = None if out is None else checkpoints(Path(out), number)
         result = loop.run(
             program,
-            ppo.filled_in(config, params),
+            config,
             place,
             told,
             must_be_finite=len(plan.agents) == 1,  # one lost agent does not end a sweep
@@ -274,7 +274,6 @@ def _agent_columns(agents: Sequence[Agent]) -> dict[str, np.ndarray]:
 
 
 def _program(env, params, config, plan: Plan, agents: Sequence[Agent]) -> programs.Program:
-    config = ppo.filled_in(config, params)
     if plan.chunk_size == 1:
         key, hyper = root_key(agents[0].seed), agents[0].hyper.checked()
         return programs.single(key, env, params, config, hyper)
