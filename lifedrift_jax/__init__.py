@@ -5,7 +5,7 @@
     obs, state, reward, terminated, truncated, info = env.step(key, state, action, params)
 
 Submodules load on first use: `lifedrift_jax.rollout`, `.sweep`, `.baselines`, `.life_drift`,
-`.testing`, `.wrappers`.
+`.task_flow`, `.testing`, `.wrappers`.
 """
 
 import importlib
@@ -30,7 +30,7 @@ __all__ = [
     "step_key",
 ]
 
-_SUBMODULES = ("baselines", "life_drift", "rollout", "sweep", "testing", "wrappers")
+_SUBMODULES = ("baselines", "life_drift", "rollout", "sweep", "task_flow", "testing", "wrappers")
 
 
 def __getattr__(name: str) -> ModuleType:

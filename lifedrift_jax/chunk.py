@@ -89,6 +89,9 @@ def _watch(values: Sequence[jax.Array], took: jax.Array) -> tuple[jax.Array, ...
 
 def _measure(outcome, watched, in_plan, env, num_steps) -> Totals:
     counted = in_plan & outcome.finished
+    length = outcome.length.astype(outcome.score.dtype)
+    # Times 1/n: a division by n may round differently in another program.
+    step_reward = outcome.episode_return * (1 / jnp.maximum(length, 1))
     graded = jnp.stack([outcome.score, outcome.episode_return])
     first, after = watched
     actions, variables = _measure_steps(first, after, num_steps)
@@ -96,7 +99,8 @@ def _measure(outcome, watched, in_plan, env, num_steps) -> Totals:
         episodes=jnp.sum(in_plan, dtype=jnp.int32),
         score=summary.moments(outcome.score, counted),
         episode_return=summary.moments(outcome.episode_return, counted),
-        length=summary.moments(outcome.length.astype(outcome.score.dtype), counted),
+        step_reward=summary.moments(step_reward, counted),
+        length=summary.moments(length, counted),
         score_bins=summary.histogram(outcome.score, counted, (0.0, 1.0)),
         return_bins=summary.histogram(
             outcome.episode_return, counted, return_bounds(env, num_steps)

@@ -32,18 +32,21 @@ class Policies:
 class Rollout:
     """Play one episode of a seed and show every step."""
 
-    id: str
-    """environment id, see `lifedrift envs`"""
+    ids: tuple[str, ...]
+    """environment ids, see `lifedrift envs`; a family's name stands for all its tasks"""
     policy: str = "random"
     """policy, see `lifedrift policies`"""
-    seed: int = 0
-    """seed in [0, 2**32)"""
+    seed: int | None = None
+    """seed in [0, 2**32); by default the family's own, 42 for task_flow, else 0"""
     index: int = 0
     """number of the episode: a sweep with that seed plays the same one"""
     set: Settings = ()
     """parameters to replace, KEY=VALUE, such as cascade_threshold=0.9"""
+    log: bool = False
+    """print [START], [STEP] and [END] lines instead of a table"""
     json: bool = False
-    """print one JSON document that holds all it takes to replay the episode"""
+    """print one JSON document that holds all it takes to replay the episode (a list of
+    them where there are several ids)"""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Sweep:
     """Play very many episodes and print a table; resume if killed."""
 
     ids: tuple[str, ...]
-    """environment ids, see `lifedrift envs`"""
+    """environment ids, see `lifedrift envs`; a family's name stands for all its tasks"""
     policy: tuple[str, ...] = ()
     """policies, comma separated; POLICY@N plays N episodes of that one (default: random)"""
     episodes: int = 10_000
@@ -68,6 +71,24 @@ class Sweep:
     """leave the statistics of single steps out: faster, but no trajectories to plot"""
     set: Settings = ()
     """parameters to replace, KEY=VALUE, such as cascade_threshold=0.9"""
+
+
+@dataclass(frozen=True)
+class References:
+    """Measure the reference scores of tasks: random play, the heuristic, the planner."""
+
+    ids: tuple[str, ...]
+    """environment ids, see `lifedrift envs`; a family's name stands for all its tasks"""
+    episodes: int = 100_000
+    """episodes of random play and of the heuristic on each task"""
+    planner_episodes: int = 4_000
+    """episodes of the planner on each task"""
+    seed: int = 0
+    """seed in [0, 2**32)"""
+    out: Path = Path("runs/references")
+    """folder of the sweeps; what is played there is not played again"""
+    file: Path = Path("references.json")
+    """where they are written; the package reads lifedrift_jax/data/references.json"""
 
 
 @dataclass(frozen=True)
@@ -90,7 +111,8 @@ def show_envs(command: Envs) -> None:
     for env_id in registered():
         env, params = make(env_id)
         shape = "x".join(map(str, env.observation_space(params).shape))
-        rows.append((env_id, _difficulty(env, env_id), horizon(params), shape, env.num_actions))
+        difficulty = _tables(env, "TASKS", {})[_task(env_id)].difficulty
+        rows.append((env_id, difficulty, horizon(params), shape, env.num_actions))
     columns = ("id", "difficulty", "steps", "observation", "actions")
     if command.json:
         print(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=1))
@@ -116,23 +138,57 @@ def show_rollout(command: Rollout) -> None:
     """`lifedrift rollout`."""
     from lifedrift_jax import terminal
     from lifedrift_jax.baselines import make_policy
-    from lifedrift_jax.record import episode_record
-    from lifedrift_jax.registry import resolve
+    from lifedrift_jax.record import episode_record, log_lines
 
-    env_id = resolve(command.id)
-    env, params = _make(env_id, command.set)
-    policy = make_policy(command.policy, env)
-    record = episode_record(env, policy, params, command.seed, command.index, env_id)
+    if not command.ids:
+        raise ValueError("rollout needs at least one id, see `lifedrift envs`")
+    records = []
+    for env_id in _expanded(command.ids):
+        env, params = _make(env_id, command.set)
+        policy = make_policy(command.policy, env)
+        seed = _tables(env, "DEFAULT_SEED", 0) if command.seed is None else command.seed
+        records.append(episode_record(env, policy, params, seed, command.index, env_id))
     if command.json:
-        print(json.dumps(record, indent=1, allow_nan=False))
+        document = records if len(records) > 1 else records[0]
+        print(json.dumps(document, indent=1, allow_nan=False))
         return
-    terminal.print_table(terminal.episode_table(record))
-    events = [f"with {name}" for name, occurred in record["events"].items() if occurred]
-    print(f"score {record['score']:.4f}, return {record['return']:.4f}", *events, sep=", ")
+    for record in records:
+        if command.log:
+            print(*log_lines(record), sep="\n")
+            continue
+        terminal.print_table(terminal.episode_table(record))
+        events = [f"with {name}" for name, occurred in record["events"].items() if occurred]
+        result = f"score {record['score']:.4f}, return {record['return']:.4f}"
+        print(result, *events, f"seed {record['seed']}, index {record['index']}", sep=", ")
 
 
 def show_sweep(command: Sweep) -> None:
     """`lifedrift sweep`: play what is missing, then print and write the table."""
+    from lifedrift_jax import terminal
+
+    runs, summaries = _played(command)
+    beside = [_beside(*pair, command) for pair in zip(runs, summaries, strict=True)]
+    table = terminal.sweep_table(summaries, beside)
+    terminal.print_table(table)
+    terminal.write_table(table, command.out / "table.md")
+
+
+def show_references(command: References) -> None:
+    """`lifedrift references`: measure reference scores and write them to a file."""
+    from lifedrift_jax.planning.references import POLICIES, write
+
+    counts = dict.fromkeys(POLICIES.values(), command.episodes) | {
+        POLICIES["optimum"]: command.planner_episodes
+    }
+    policies = ",".join(f"{name}@{count}" for name, count in counts.items())
+    sweep = Sweep(command.ids, (policies,), out=command.out, seed=command.seed)
+    _, summaries = _played(sweep)
+    write(command.file, summaries, "lifedrift " + " ".join(sys.argv[1:]))
+    print(command.file)
+
+
+def _played(command: Sweep) -> tuple[list["Run"], list[Any]]:
+    """The runs of a sweep, and their summaries."""
     from lifedrift_jax import terminal
     from lifedrift_jax.sweep import sweep
 
@@ -155,9 +211,29 @@ def show_sweep(command: Sweep) -> None:
                     progress=report,
                 )
             summaries.append(summary)
-    table = terminal.sweep_table(summaries)
-    terminal.print_table(table)
-    terminal.write_table(table, command.out / "table.md")
+    return runs, summaries
+
+
+def _beside(run: "Run", summary: Any, command: Sweep) -> dict[str, str]:
+    """What stands beside a sweep's own figures: the score on the scale of its references,
+    and what the family's source says of the same policy; both of unchanged params only.
+    """
+    from lifedrift_jax.planning.references import has_references, normalized_score
+    from lifedrift_jax.terminal import measured
+
+    columns: dict[str, str] = {}
+    source = _tables(run.env, "SOURCE", {})
+    if source:
+        columns["mean step reward ± 95%"] = measured(summary.step_reward)
+    if command.set:
+        return columns
+    if has_references(run.env_id):
+        columns["normalised"] = f"{normalized_score(run.env_id, summary.score.mean):.3f}"
+    figures = source.get(run.policy.name, {}).get(_task(run.env_id))
+    if figures is not None:
+        columns["source: score"] = f"{figures.score:.2f}"
+        columns["source: step reward"] = f"{figures.step_reward:.3f}"
+    return columns
 
 
 def show_plot(command: Plot) -> None:
@@ -182,10 +258,9 @@ class Run(NamedTuple):
 def _runs(command: Sweep) -> list[Run]:
     """What a sweep plays, everything named on the command line checked."""
     from lifedrift_jax.baselines import make_policy
-    from lifedrift_jax.registry import resolve
 
     runs: dict[tuple[str, str], Run] = {}
-    for env_id in dict.fromkeys(map(resolve, command.ids)):
+    for env_id in _expanded(command.ids):
         env, params = _make(env_id, command.set)
         for text in ",".join(command.policy or ("random",)).split(","):
             name, at, count = text.strip().partition("@")
@@ -211,11 +286,25 @@ def _make(env_id: str, texts: Settings) -> tuple[Any, Any]:
     return env, override(params, **overrides)
 
 
-def _difficulty(env: Any, env_id: str) -> str:
+def _expanded(names: Sequence[str]) -> list[str]:
+    """Full ids, without repeats; the name of a family stands for the newest of its tasks."""
+    from lifedrift_jax.registry import registered, resolve
+
+    tasks: dict[str, dict[str, None]] = {}  # family -> its tasks, in order
+    for env_id in registered():
+        tasks.setdefault(env_id.partition("/")[0], {})[env_id.rpartition("-v")[0]] = None
+    return list(dict.fromkeys(resolve(i) for name in names for i in tasks.get(name, [name])))
+
+
+def _task(env_id: str) -> str:
+    return env_id.partition("/")[2].rpartition("-v")[0]
+
+
+def _tables(env: Any, name: str, default: Any) -> Any:
+    """An entry of the tables of an env's family, `default` if it has none."""
     from lifedrift_jax.record import family_module
 
-    task = env_id.partition("/")[2].rpartition("-v")[0]
-    return family_module(env, "tables").TASKS[task].difficulty
+    return getattr(family_module(env, "tables"), name, default)
 
 
 LINE = CommandLine(
@@ -227,9 +316,10 @@ LINE = CommandLine(
         Policies: show_policies,
         Rollout: show_rollout,
         Sweep: show_sweep,
+        References: show_references,
         Plot: show_plot,
     },
-    resumable=("sweep",),
+    resumable=("sweep", "references"),
 )
 
 

@@ -55,6 +55,37 @@ def episode_record(
     }
 
 
+def log_lines(record: dict[str, Any]) -> list[str]:
+    """An `episode_record` as log lines: [START], a [STEP] for each step, [END].
+
+    "success" says that the episode came to its end; scores and rewards have two decimals.
+    """
+    steps = record["steps"]
+    rewards = [f"{step['reward']:.2f}" for step in steps]
+    first = {"task": record["env"], "env": "lifedrift_jax", "model": record["policy"]}
+    last = {
+        "success": str(record["finished"]).lower(),
+        "steps": len(steps),
+        "score": f"{record['score']:.2f}",
+        "rewards": ",".join(rewards),
+    }
+    lines = [_log("START", first | {"seed": record["seed"]})]
+    for number, (step, reward) in enumerate(zip(steps, rewards, strict=True), start=1):
+        told = {
+            "step": number,
+            "action": step["action"],
+            "reward": reward,
+            "done": str(step["terminated"]).lower(),
+            "error": "invalid_action" if step["invalid_action"] else "null",
+        }
+        lines.append(_log("STEP", told))
+    return [*lines, _log("END", last)]
+
+
+def _log(kind: str, fields: dict[str, Any]) -> str:
+    return " ".join([f"[{kind}]", *(f"{name}={value}" for name, value in fields.items())])
+
+
 def family_module(env: Env, name: str) -> ModuleType:
     """The module `name` (such as `describe`) of the family that a bare env belongs to."""
     return importlib.import_module(f"{type(env).__module__.rpartition('.')[0]}.{name}")

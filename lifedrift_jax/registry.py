@@ -19,6 +19,9 @@ _REGISTRY: dict[str, str] = {
     "life_drift/drift_correction-v0": "lifedrift_jax.life_drift:make",
     "life_drift/energy_balance-v0": "lifedrift_jax.life_drift:make",
     "life_drift/long_term_stability-v0": "lifedrift_jax.life_drift:make",
+    "task_flow/easy-v0": "lifedrift_jax.task_flow:make",
+    "task_flow/medium-v0": "lifedrift_jax.task_flow:make",
+    "task_flow/hard-v0": "lifedrift_jax.task_flow:make",
 }
 _ID = re.compile(r"(?P<family>\w+)/(?P<task>\w+)-v(?P<version>\d+)")
 

@@ -19,7 +19,8 @@ Each half of the key is mixed twice: mixed once, keys that count up, as those of
 `jax.random.key`, fail tests of uniformity and independence. The word is a bijection of `k1`
 for each `k0` and of `k0` for each `k1`. Step keys move `k1` by `t * 0x9E3779B9` (2**32 over
 the golden ratio, odd, so `t` below 2**32 never repeats) and policy and reset keys move `k0`
-by a constant, so all streams of an episode use other inputs of the hash. A key may come from
+by a constant, parts of an instance `k0` by multiples of that increment, so all streams of an
+episode use other inputs of the hash. A key may come from
 anywhere (`jax.random.key`, `split`, `fold_in`): nothing but its two words is used. This is a
 simulation generator, not a cryptographic one.
 """
@@ -36,11 +37,13 @@ SEED_LIMIT = 2**32  # JAX aliases seeds beyond 32 bits, so they are refused
 STEP_INCREMENT = 0x9E3779B9
 POLICY_OFFSET = 0x5851F42D
 RESET_OFFSET = 0x2545F491
-# Offsets of the hash's lanes: the first fractional words of sqrt of the first 16 primes
-# (the initial values of SHA-512 and SHA-384, upper halves): arbitrary, far apart, public.
+# Offsets of the hash's lanes: the first fractional words of sqrt of the first 32 primes (the
+# first 16 are initial values of SHA-512 and SHA-384, upper halves): arbitrary, far apart, public.
 LANES = (
     0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19,
     0xCBBB9D5D, 0x629A292A, 0x9159015A, 0x152FECD8, 0x67332667, 0x8EB44A87, 0xDB0C2E0D, 0x47B5481D,
+    0xAE5F9156, 0xCF6C85D3, 0x2F73477D, 0x6D1826CA, 0x8B43D457, 0xE360B596, 0x1C456002, 0x6F196331,
+    0xD94EBEB1, 0x0CC4A611, 0x261DC1F2, 0x5815A7BE, 0x70B7ED67, 0xA1513C69, 0x44F93635, 0x720DCDFD,
 )  # fmt: skip
 
 
@@ -85,8 +88,17 @@ def policy_key(key: jax.Array, step: jax.Array | int) -> jax.Array:
     return _offset(key, POLICY_OFFSET, _step_offset(step))
 
 
+def part_key(key: jax.Array, part: jax.Array | int) -> jax.Array:
+    """Key of part `part` (from 0) of what one key draws, such as an item of an instance.
+
+    It moves the half of the key that steps leave as it is, so that what is dealt at one step
+    shares no part with what is dealt at the next.
+    """
+    return _offset(key, _step_offset(part), jnp.uint32(0))
+
+
 def word(key: jax.Array, lane: int) -> jax.Array:
-    """Word `lane` (0..15) of a key: () uint32, uniform over all 32-bit values."""
+    """Word `lane` (0..31) of a key: () uint32, uniform over all 32-bit values."""
     k0, k1 = _key_words(key)
     return mix(mix(k0 + jnp.uint32(LANES[lane])) ^ mix(k1))
 
@@ -101,6 +113,14 @@ def uniform_pair(key: jax.Array, lane: int) -> tuple[jax.Array, jax.Array]:
         Two () float32 arrays.
     """
     bits = word(key, lane)
+    return _midpoint(bits & jnp.uint32(0xFFFF)), _midpoint(bits >> 16)
+
+
+def uniform_pairs(key: jax.Array, lane: int, count: int) -> tuple[jax.Array, jax.Array]:
+    """`uniform_pair` of `count` words from `lane` on: two [count] float32 arrays."""
+    lanes = jnp.asarray(np.array(LANES[lane : lane + count], np.uint32))
+    k0, k1 = _key_words(key)
+    bits = mix(mix(k0 + lanes) ^ mix(k1))
     return _midpoint(bits & jnp.uint32(0xFFFF)), _midpoint(bits >> 16)
 
 
@@ -129,7 +149,7 @@ def _step_offset(step: jax.Array | int) -> jax.Array:
     return jnp.uint32(step) * jnp.uint32(STEP_INCREMENT)
 
 
-def _offset(key: jax.Array, first: int, second: jax.Array) -> jax.Array:
+def _offset(key: jax.Array, first: jax.Array | int, second: jax.Array) -> jax.Array:
     k0, k1 = _key_words(key)
     words = jnp.broadcast_arrays(k0 + jnp.uint32(first), k1 + second)
     # Not jnp.stack: under vmap it transposes, and XLA then cannot forward the two words.

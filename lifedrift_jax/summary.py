@@ -34,7 +34,8 @@ class Totals(NamedTuple):
 
     Attributes:
         episodes: () int, episodes played.
-        score, episode_return, length: Moments over the finished episodes.
+        score, episode_return, step_reward, length: Moments over the finished episodes;
+            step_reward is an episode's return over its length.
         score_bins, return_bins: [1000] int, histograms of the finished episodes.
         low, high: [2] extremes of score and return, +inf and -inf if there are none.
         events: int tuple, finished episodes with each of `env.event_names`.
@@ -48,6 +49,7 @@ class Totals(NamedTuple):
     episodes: Any
     score: Moments
     episode_return: Moments
+    step_reward: Moments
     length: Moments
     score_bins: Any
     return_bins: Any
@@ -112,7 +114,7 @@ def _wide(x: Any) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Mean:
     """A mean over episodes.
 
     Attributes:
@@ -120,9 +122,6 @@ class Estimate:
         mean, sd: sample mean and standard deviation (n - 1).
         standard_error: sd / sqrt(count).
         interval: 95% interval of the mean, mean +- 1.96 standard errors.
-        low, high: extremes seen.
-        quantiles: level -> value, from a histogram of 1,000 equal bins.
-        quantile_error: width of a bin; no quantile is further off.
 
     All are None where there are too few episodes to say.
     """
@@ -132,6 +131,18 @@ class Estimate:
     sd: float | None
     standard_error: float | None
     interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Estimate(Mean):
+    """A mean over episodes, with what is known of their distribution.
+
+    Attributes:
+        low, high: extremes seen.
+        quantiles: level -> value, from a histogram of 1,000 equal bins.
+        quantile_error: width of a bin; no quantile is further off.
+    """
+
     low: float | None
     high: float | None
     quantiles: dict[str, float]
@@ -155,6 +166,7 @@ class Summary:
         description: what was played: env, policy, params, seeds, sizes, versions.
         episodes, finished, unfinished: counts.
         score, episode_return: estimates.
+        step_reward: mean over episodes of the mean reward of a step.
         mean_length: steps an episode, None if there are none.
         events: event name -> share of episodes in which it occurred.
         actions: action name -> share of all choices; empty if steps were not watched.
@@ -169,6 +181,7 @@ class Summary:
     unfinished: int
     score: Estimate
     episode_return: Estimate
+    step_reward: Mean
     mean_length: float | None
     events: dict[str, Share]
     actions: dict[str, float]
@@ -207,6 +220,7 @@ def summarise(
         episode_return=_estimate(
             totals.episode_return, totals.return_bins, return_bounds, totals, 1
         ),
+        step_reward=_mean(totals.step_reward),
         mean_length=float(totals.length.mean) if finished else None,
         events={
             name: share(int(count), finished)
@@ -242,24 +256,30 @@ def quantile(counts: np.ndarray, bounds: tuple[float, float], level: float) -> f
     return bounds[0] + width * (place + float(inside))
 
 
+def _mean(moments: Moments) -> Mean:
+    count = int(moments.count)
+    if not count:
+        return Mean(0, None, None, None, None)
+    mean = float(moments.mean)
+    if count < 2:
+        return Mean(count, mean, None, None, None)
+    sd = math.sqrt(float(moments.square) / (count - 1))
+    error = sd / math.sqrt(count)
+    interval = (mean - NORMAL_95 * error, mean + NORMAL_95 * error)
+    return Mean(count, mean, sd, error, interval)
+
+
 def _estimate(
     moments: Moments, counts: np.ndarray, bounds: tuple[float, float], totals: Totals, row: int
 ) -> Estimate:
-    count = int(moments.count)
-    width = (bounds[1] - bounds[0]) / BINS
-    if not count:
-        return Estimate(0, None, None, None, None, None, None, {}, width)
-    mean = float(moments.mean)
+    mean, width = asdict(_mean(moments)), (bounds[1] - bounds[0]) / BINS
+    if not mean["count"]:
+        return Estimate(**mean, low=None, high=None, quantiles={}, quantile_error=width)
     low, high = float(totals.low[row]), float(totals.high[row])
     quantiles = {
         f"{level:g}": min(max(quantile(counts, bounds, level), low), high) for level in QUANTILES
     }
-    if count < 2:
-        return Estimate(count, mean, None, None, None, low, high, quantiles, width)
-    sd = math.sqrt(float(moments.square) / (count - 1))
-    error = sd / math.sqrt(count)
-    interval = (mean - NORMAL_95 * error, mean + NORMAL_95 * error)
-    return Estimate(count, mean, sd, error, interval, low, high, quantiles, width)
+    return Estimate(**mean, low=low, high=high, quantiles=quantiles, quantile_error=width)
 
 
 def _steps(moments: Moments, names: tuple[str, ...]) -> dict[str, dict[str, list[float]]]:

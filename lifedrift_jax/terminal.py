@@ -14,7 +14,7 @@ from rich import box, progress
 from rich.console import Console
 from rich.table import Table
 
-from lifedrift_jax.summary import Estimate, Summary
+from lifedrift_jax.summary import Mean, Summary
 
 Report = Callable[..., None]  # called with (done, in all, note to show="")
 Meter = Callable[[str, int], AbstractContextManager[Report]]  # of (label, in all)
@@ -98,7 +98,8 @@ def _speedometer() -> Callable[[int], float]:
 
 def episode_table(record: Mapping[str, Any]) -> Table:
     """One row a step of a `record.episode_record`, the start first; values are after the step."""
-    columns = ("step", "time of day", "action", *record["start"]["variables"], "reward")
+    clock = ["time of day"] if "time_of_day" in record["start"]["view"] else []
+    columns = ("step", *clock, "action", *record["start"]["variables"], "reward")
     rows, occurred = [], dict.fromkeys(record["events"], False)
     for number, step in enumerate((record["start"], *record["steps"])):
         first = [f"first {name}" for name in occurred if step["events"][name] > occurred[name]]
@@ -106,24 +107,37 @@ def episode_table(record: Mapping[str, Any]) -> Table:
         rows.append(
             (
                 number,
-                step["view"].get("time_of_day", "").replace("_", " "),
+                *([step["view"]["time_of_day"].replace("_", " ")] if clock else []),
                 step["action"] if number else "",
                 *(f"{value:.3f}" for value in step["variables"].values()),
                 f"{step['reward']:+.3f}" if number else "",
-                "; ".join([*step["view"].get("recent_actions", [])[-1:], *first]),
+                "; ".join([*_told(step["view"]), *first]),
             )
         )
     return table((*columns, "what happened"), rows)
 
 
-def sweep_table(summaries: Sequence[Summary]) -> Table:
+def _told(view: Mapping[str, Any]) -> list[str]:
+    """What an observation in words says of the last step."""
+    if "last_action_outcome" in view:
+        return [view["last_action_outcome"]]
+    return view.get("recent_actions", [])[-1:]
+
+
+def sweep_table(summaries: Sequence[Summary], beside: Sequence[Mapping[str, str]] = ()) -> Table:
     """One row a sweep: task, policy, episodes, means with intervals, events, median.
 
     The family is left out of the task where all are of one family.
+
+    Args:
+        summaries: the sweeps.
+        beside: further columns of each row, name -> text; empty where a row has none.
     """
     families = {summary.description["env"].partition("/")[0] for summary in summaries}
     shared = f"{families.pop()}/" if len(families) == 1 else ""
     events = list(dict.fromkeys(name for summary in summaries for name in summary.events))
+    beside = beside or [{}] * len(summaries)
+    further = list(dict.fromkeys(name for row in beside for name in row))
     columns = (
         "task",
         "policy",
@@ -131,6 +145,7 @@ def sweep_table(summaries: Sequence[Summary]) -> Table:
         "mean score ± 95%",
         "mean return ± 95%",
         *events,
+        *further,
         "median score",
     )
     rows = [
@@ -141,14 +156,15 @@ def sweep_table(summaries: Sequence[Summary]) -> Table:
             measured(summary.score),
             measured(summary.episode_return),
             *(f"{summary.events[e].share:.1%}" if e in summary.events else "" for e in events),
+            *(row.get(name, "") for name in further),
             f"{summary.score.quantiles['0.5']:.3f}",
         )
-        for summary in summaries
+        for summary, row in zip(summaries, beside, strict=True)
     ]
     return table(columns, rows)
 
 
-def measured(estimate: Estimate) -> str:
+def measured(estimate: Mean) -> str:
     """The mean of one or more episodes +- half its 95% interval, to two digits of that."""
     if estimate.interval is None:
         return f"{estimate.mean:.4f}"

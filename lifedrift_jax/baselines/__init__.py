@@ -31,6 +31,15 @@ _ANY_FAMILY: dict[str, Builder] = {
 # Family -> name -> function of `baselines.<family>`, imported when it is asked for.
 _FAMILIES: dict[str, dict[str, str]] = {
     "life_drift": {"rule": "rule_based", "greedy": "greedy"},
+    "task_flow": {
+        "heuristic": "heuristic",
+        "heuristic_without_aether": "without_aether",
+        "heuristic_without_raptor": "without_raptor",
+        "heuristic_without_awfro_x": "without_awfro_x",
+        "earliest_deadline": "earliest_deadline",
+        "delegate_all": "delegate_all",
+        "planner": "planner",
+    },
 }
 
 

@@ -1,5 +1,6 @@
 """Policies for any environment: uniform random, constant, round-robin."""
 
+import itertools
 from functools import lru_cache
 from typing import Any
 
@@ -16,10 +17,10 @@ def random() -> Policy:
 
     def act(key: jax.Array, obs: jax.Array, mask: jax.Array, carry: Any) -> tuple[jax.Array, Any]:
         # Action r is the first whose count of legal actions up to it exceeds the rank. Written
-        # action by action, since a reduction over a short last axis does not vectorise.
-        legal = jnp.cumsum(mask.astype(jnp.int32))
+        # action by action, since scans and reductions over a short last axis do not vectorise.
+        legal = list(itertools.accumulate(mask[i].astype(jnp.int32) for i in range(mask.shape[0])))
         rank = uniform_index(key, legal[-1])
-        passed = ((legal[i] <= rank).astype(jnp.int32) for i in range(mask.shape[0]))
+        passed = ((count <= rank).astype(jnp.int32) for count in legal)
         return sum(passed, start=jnp.int32(0)), carry
 
     return Policy("random", lambda key, params: (), act)

@@ -1,0 +1,329 @@
+"""Baseline policies of TaskFlow: the source's heuristic of three parts, and simple rules.
+
+The heuristic picks an item, then what to do with it:
+
+* AETHER scores the items on five dimensions, with weights that move in every step by what
+  the last choice earned against the episode's rewards so far;
+* RAPTOR picks the action type from resources, risk and deadline;
+* AWFRO-X sets items that nothing can be done for aside, and postpones those that time
+  would help.
+
+Each can be left out, to see what it brings.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from lifedrift_jax.core import Policy
+from lifedrift_jax.planning.look_ahead import look_ahead
+from lifedrift_jax.task_flow import (
+    ACTION_TYPES,
+    DOMAINS,
+    GLOBAL_COLUMNS,
+    ITEM_COLUMNS,
+    MAX_REWARD,
+    SLOTS,
+    STATUSES,
+    Params,
+    State,
+    TaskFlow,
+    failure_chance,
+)
+
+EXECUTE, DEFER, DELEGATE, OPTIMIZE = range(len(ACTION_TYPES))
+
+# AETHER: weights at the start, and how they move.
+WEIGHTS = {"priority": 0.5, "urgency": 4.0, "certainty": 0.5, "value": 0.5, "fit": 0.5}
+MOMENTUM = 0.8  # share of the last move that goes into the next
+LEARNING_RATE = 0.1  # of the weights, per unit of advantage and of dimension
+ADVANTAGE_LIMIT = 2.0  # standard deviations
+# RAPTOR and AWFRO-X: thresholds, the same in all tiers.
+CRITICAL = 0.1  # share of energy or budget below which nothing is executed
+RISKY = 0.09  # chance of failure from which an item is optimized first
+HOPELESS = 0.7  # chance of failure from which it is postponed or handed over
+# The planner's: (actions kept, more samples of each).
+PLANNER_ROUNDS = ((48, 8), (12, 16), (4, 48))
+PATIENCE = 3  # steps: a deadline at least so far off leaves time to wait for resources
+
+
+class Seen(NamedTuple):
+    """An observation, read.
+
+    Attributes:
+        item: column of ITEM_COLUMNS -> [12] float.
+        world: column of GLOBAL_COLUMNS -> () float.
+        legal: [4, 12] bool, rows are ACTION_TYPES.
+        deadline: [12] float, steps.
+        risk: [12] float, chance that an execution fails (above 1: surely).
+    """
+
+    item: dict[str, jax.Array]
+    world: dict[str, jax.Array]
+    legal: jax.Array
+    deadline: jax.Array
+    risk: jax.Array
+
+
+class Carry(NamedTuple):
+    """What the heuristic remembers.
+
+    Attributes:
+        params: the episode's params.
+        weights, velocity: [5] AETHER's, by WEIGHTS.
+        choice: [5] dimensions of the item chosen last, less the mean of those in the queue.
+        earned: () sum of rewards at the last choice.
+        rewards: () how many rewards the episode has given.
+        mean, square: () their mean, and sum of squared deviations from it.
+    """
+
+    params: Params
+    weights: jax.Array
+    velocity: jax.Array
+    choice: jax.Array
+    earned: jax.Array
+    rewards: jax.Array
+    mean: jax.Array
+    square: jax.Array
+
+
+@lru_cache
+def heuristic(aether: bool = True, raptor: bool = True, awfro_x: bool = True) -> Policy:
+    """The source's heuristic, with or without its parts.
+
+    Args:
+        aether: score items; without it, the candidate of the lowest slot is chosen.
+        raptor: pick the action type; without it, execute what is affordable, delegate what
+            is not.
+        awfro_x: leave late items alone while others are pending, and postpone; without it,
+            late items are candidates like all others, and nothing is ever deferred.
+    """
+
+    def act(
+        key: jax.Array, obs: jax.Array, mask: jax.Array, carry: Carry
+    ) -> tuple[jax.Array, Carry]:
+        seen = read(obs, mask, carry.params)
+        late, pending = seen.item["late"] > 0, seen.item["pending"] > 0
+        candidates = pending | late & ~(jnp.any(pending) & awfro_x)
+        dimensions = _dimensions(seen)
+        carry = _learnt(carry, seen.world["reward_sum"])
+        scores = carry.weights @ dimensions if aether else jnp.zeros(SLOTS, obs.dtype)
+        slot = jnp.argmax(jnp.where(candidates, scores, -jnp.inf)).astype(jnp.int32)
+        count = jnp.maximum(jnp.sum(candidates), 1).astype(obs.dtype)
+        mean = jnp.sum(jnp.where(candidates, dimensions, 0), axis=-1) / count
+        carry = carry._replace(choice=dimensions[:, slot] - mean)
+        kind = _routed(seen, slot, awfro_x) if raptor else _plain(seen, slot)
+        return kind * SLOTS + slot, carry
+
+    left_out = [
+        name
+        for name, kept in (("aether", aether), ("raptor", raptor), ("awfro_x", awfro_x))
+        if not kept
+    ]
+    name = "_".join(["heuristic", *(f"without_{part}" for part in left_out)])
+    return Policy(name, _first, act)
+
+
+def without_aether() -> Policy:
+    """The heuristic, its items taken in the order of their slots."""
+    return heuristic(aether=False)
+
+
+def without_raptor() -> Policy:
+    """The heuristic, executing whatever is affordable."""
+    return heuristic(raptor=False)
+
+
+def without_awfro_x() -> Policy:
+    """The heuristic, late items not culled, nothing deferred."""
+    return heuristic(awfro_x=False)
+
+
+@lru_cache
+def earliest_deadline() -> Policy:
+    """Execute the pending item of the earliest deadline; delegate what is not affordable."""
+    return _by_deadline("earliest_deadline", (EXECUTE, DELEGATE))
+
+
+@lru_cache
+def delegate_all() -> Policy:
+    """Delegate everything, the earliest deadline first."""
+    return _by_deadline("delegate_all", (DELEGATE,))
+
+
+def read(obs: jax.Array, mask: jax.Array, params: Params) -> Seen:
+    """What an observation [12, 27] and a mask [48] say."""
+    columns = dict(zip((*ITEM_COLUMNS, *GLOBAL_COLUMNS), obs.T, strict=True))
+    item = {name: columns[name] for name in ITEM_COLUMNS}
+    world = {name: obs[0, len(ITEM_COLUMNS) + i] for i, name in enumerate(GLOBAL_COLUMNS)}
+    factor = sum(
+        (item[name] * params.domains.failure[i] for i, name in enumerate(DOMAINS)),
+        start=jnp.zeros(SLOTS, obs.dtype),
+    )
+    return Seen(
+        item=item,
+        world=world,
+        legal=mask.reshape(len(ACTION_TYPES), SLOTS),
+        deadline=jnp.round(item["deadline"] * params.max_steps.astype(obs.dtype)),
+        risk=failure_chance(item["uncertainty"], factor, params.failure_scale),
+    )
+
+
+def _first(key: jax.Array, params: Params) -> Carry:
+    weights = jnp.array([*WEIGHTS.values()], params.energy.dtype)
+    zero, zeros = jnp.zeros_like(params.energy), jnp.zeros_like(weights)
+    return Carry(params, weights, zeros, zeros, zero, zero, zero, zero)
+
+
+def _dimensions(seen: Seen) -> jax.Array:
+    """[5, 12] what AETHER looks at, in the order of WEIGHTS, each in [-1, 1]."""
+    item, world = seen.item, seen.world
+    tiny = jnp.finfo(item["value"].dtype).tiny
+    energy = jnp.minimum(item["energy_cost"] / jnp.maximum(world["energy"], tiny), 1)
+    budget = jnp.minimum(item["budget_cost"] / jnp.maximum(world["budget"], tiny), 1)
+    dimensions = {
+        "priority": item["priority"],
+        "urgency": 1 / jnp.maximum(seen.deadline, 1),
+        "certainty": -item["uncertainty"],
+        "value": item["value"],
+        "fit": 1 - (energy + budget) / 2,
+    }
+    return jnp.stack([dimensions[name] for name in WEIGHTS])
+
+
+def _learnt(carry: Carry, earned: jax.Array) -> Carry:
+    """The carry after the reward of the last choice, which `earned` minus the last is.
+
+    The advantage is the reward's distance from the mean of those before, in standard
+    deviations; the first two rewards of an episode teach nothing.
+    """
+    reward = earned - carry.earned
+    deviation = reward - carry.mean
+    spread = jnp.sqrt(carry.square / jnp.maximum(carry.rewards - 1, 1))
+    known = (carry.rewards >= 2) & (spread > 0)
+    advantage = jnp.where(known, deviation / jnp.where(known, spread, 1), 0)
+    advantage = jnp.clip(advantage, -ADVANTAGE_LIMIT, ADVANTAGE_LIMIT)
+    velocity = MOMENTUM * carry.velocity + (1 - MOMENTUM) * advantage * carry.choice
+    # The call before the first choice has no reward to count.
+    counted = jnp.any(carry.choice != 0).astype(reward.dtype)
+    rewards = carry.rewards + counted
+    mean = carry.mean + counted * deviation / jnp.maximum(rewards, 1)
+    return carry._replace(
+        weights=jnp.maximum(carry.weights + LEARNING_RATE * velocity, 0),
+        velocity=velocity,
+        earned=earned,
+        rewards=rewards,
+        mean=mean,
+        square=carry.square + counted * deviation * (reward - mean),
+    )
+
+
+def _routed(seen: Seen, slot: jax.Array, may_defer: bool) -> jax.Array:
+    """RAPTOR: () int32, the action type for an item."""
+    can = {kind: seen.legal[kind, slot] for kind in (EXECUTE, DEFER, OPTIMIZE)}
+    deadline, risk = seen.deadline[slot], seen.risk[slot]
+    new = seen.item["optimized"][slot] == 0
+    scarce = jnp.minimum(seen.world["energy"], seen.world["budget"]) < CRITICAL
+    last = deadline < 2
+    postpone = can[DEFER] & may_defer
+    rules = (  # the first that holds
+        (seen.item["late"][slot] > 0, DELEGATE),
+        (~can[EXECUTE] & (deadline >= PATIENCE) & postpone, DEFER),
+        (~can[EXECUTE] | scarce, DELEGATE),
+        ((risk > RISKY) & new & ~last & can[OPTIMIZE], OPTIMIZE),
+        ((risk > HOPELESS) & new & last & postpone, DEFER),
+        (risk > HOPELESS, DELEGATE),
+    )
+    kind = jnp.int32(EXECUTE)
+    for holds, then in reversed(rules):
+        kind = jnp.where(holds, jnp.int32(then), kind)
+    return kind
+
+
+def _plain(seen: Seen, slot: jax.Array) -> jax.Array:
+    """() int32: execute if it is legal, else delegate."""
+    return jnp.where(seen.legal[EXECUTE, slot], jnp.int32(EXECUTE), jnp.int32(DELEGATE))
+
+
+def _by_deadline(name: str, kinds: tuple[int, ...]) -> Policy:
+    """The first of `kinds` that is legal, on pending items before late ones."""
+
+    def act(key: jax.Array, obs: jax.Array, mask: jax.Array, params: Params):
+        seen = read(obs, mask, params)
+        order = jnp.where(seen.item["pending"] > 0, seen.deadline, jnp.finfo(obs.dtype).max)
+        order = jnp.where(seen.legal[DELEGATE], order, jnp.inf)
+        slot = jnp.argmin(order).astype(jnp.int32)
+        kind = jnp.int32(kinds[-1])
+        for other in reversed(kinds[:-1]):
+            kind = jnp.where(seen.legal[other, slot], jnp.int32(other), kind)
+        return kind * SLOTS + slot, params
+
+    return Policy(name, lambda key, params: params, act)
+
+
+@lru_cache
+def planner() -> Policy:
+    """Look-ahead over the heuristic, for the grade; about 1,000 played episodes a choice."""
+    return look_ahead(TaskFlow(), heuristic(), state_from_observation, PLANNER_ROUNDS, "planner")
+
+
+def state_from_observation(obs: jax.Array, params: Params) -> State:
+    """A state that goes on as the one observed, if items are told apart by what is left.
+
+    Items in the queue are as they are, to rounding. Which slots the items that have left had
+    is not observed: they get the free slots of lowest number.
+
+    Args:
+        obs: [12, 27] float32, see `TaskFlow`.
+        params: the episode's params, whose float dtype the state gets.
+    """
+    seen = read(obs, jnp.ones(len(ACTION_TYPES) * SLOTS, bool), params)
+    real, status = params.energy.dtype, _statuses(seen, params)
+    item = {name: column.astype(real) for name, column in seen.item.items()}
+    world = {name: value.astype(real) for name, value in seen.world.items()}
+    zeros = jnp.zeros_like(status)
+    return State(
+        status=status,
+        domain=sum((i * (item[name] > 0) for i, name in enumerate(DOMAINS)), start=zeros),
+        wording=zeros,
+        priority=item["priority"],
+        deadline=seen.deadline.astype(jnp.int32),
+        uncertainty=item["uncertainty"],
+        value=item["value"] * MAX_REWARD,
+        energy_cost=item["energy_cost"] * params.energy,
+        budget_cost=item["budget_cost"] * params.budget,
+        optimized=(item["optimized"] > 0).astype(jnp.int32),
+        energy=world["energy"] * params.energy,
+        budget=world["budget"] * params.budget,
+        health=world["health"],
+        step=params.max_steps - _whole(world["time"], params.max_steps),
+        reward_sum=world["reward_sum"] * (MAX_REWARD * params.max_steps.astype(real)),
+        last_action=jnp.full_like(params.max_steps, -1),
+        last_outcome=jnp.zeros_like(params.max_steps),
+    )
+
+
+def _statuses(seen: Seen, params: Params) -> jax.Array:
+    """[12] int32 indices into STATUSES."""
+    queued = [(name, seen.item[name] > 0) for name in ("pending", "held", "late")]
+    in_queue = jnp.any(jnp.stack([holds for _, holds in queued]), axis=0)
+    rank = jnp.cumsum(~in_queue, dtype=jnp.int32) - 1  # among the slots that are free
+    completed = _whole(seen.world["completed"], params.items)
+    left = params.items - jnp.sum(in_queue, dtype=jnp.int32)
+    failed = _whole(seen.world["failed"], params.items) - jnp.sum(queued[-1][1], dtype=jnp.int32)
+    status = jnp.zeros(SLOTS, jnp.int32)
+    for name, holds in (
+        ("delegated", ~in_queue & (rank < left)),
+        ("failed", ~in_queue & (rank < completed + failed)),
+        ("completed", ~in_queue & (rank < completed)),
+        *queued,
+    ):
+        status = jnp.where(holds, jnp.int32(STATUSES.index(name)), status)
+    return status
+
+
+def _whole(share: jax.Array, of: jax.Array) -> jax.Array:
+    """() int32, the count that is this share of another."""
+    return jnp.round(share * of.astype(share.dtype)).astype(jnp.int32)
