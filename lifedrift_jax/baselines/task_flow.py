@@ -300,7 +300,7 @@ def state_from_observation(obs: jax.Array, params: Params) -> State:
         health=world["health"],
         step=params.max_steps - _whole(world["time"], params.max_steps),
         reward_sum=world["reward_sum"] * (MAX_REWARD * params.max_steps.astype(real)),
-        last_action=jnp.full_like(params.max_steps, -1),
+        last_item=jnp.full_like(params.max_steps, -1),
         last_outcome=jnp.zeros_like(params.max_steps),
     )
 

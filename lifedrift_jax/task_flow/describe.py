@@ -40,7 +40,7 @@ _TIERS = tuple(tables.TASKS)
 _PACKS = (
     (
         ("status", "domain", "wording", "deadline", "optimized"),
-        ("step", "last_action", "last_outcome", "tier", "max_steps", "is_over"),
+        ("step", "last_item", "last_outcome", "tier", "max_steps", "is_over"),
     ),
     (
         ("priority", "uncertainty", "value", "energy_cost", "budget_cost"),
@@ -284,9 +284,8 @@ def outcome(before: State, action: Any, step: Step, params: Params) -> str:
     if was["is_over"]:
         return words.ALREADY_OVER
     told = [_last_action(now)]
-    if now["last_outcome"] == tables.INVALID and 0 <= int(action) < len(actions.NAMES):
-        why = _why_illegal(was, int(action))
-        told.append(f"{why[0].upper()}{why[1:]}.")
+    if now["last_outcome"] == tables.INVALID:
+        told.append(words.REFUSED.format(why=_refusal(was, int(action))))
     told.append(words.REWARD.format(reward=float(step.reward)))
     statuses = enumerate(zip(was["status"], now["status"], strict=True))
     expired = [_item(now, slot) for slot, (x, y) in statuses if x != "late" and y == "late"]
@@ -299,12 +298,15 @@ def outcome(before: State, action: Any, step: Step, params: Params) -> str:
 
 def _last_action(seen: Mapping[str, Any]) -> str:
     """What the last action came to, as a sentence."""
-    index = seen["last_action"]
-    known = 0 <= index < len(actions.NAMES)
-    return words.OUTCOMES[tables.OUTCOMES[seen["last_outcome"]]].format(
-        action=actions.NAMES[index] if known else index,
-        item=_item(seen, index % tables.SLOTS),
-    )
+    sentence = words.OUTCOMES[tables.OUTCOMES[seen["last_outcome"]]]
+    return sentence.format(item=_item(seen, seen["last_item"]))
+
+
+def _refusal(seen: Mapping[str, Any], index: int) -> str:
+    """An action that was not legal, and why."""
+    if not 0 <= index < len(actions.NAMES):
+        return words.NO_SUCH_ACTION.format(action=index)
+    return f"{actions.NAMES[index]}: {_why_illegal(seen, index)}"
 
 
 def _queue(seen: Mapping[str, Any]) -> list[int]:

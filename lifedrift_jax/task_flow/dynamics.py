@@ -56,7 +56,7 @@ def transition(
         after,
         step=state.step + 1,
         reward_sum=state.reward_sum + paid,
-        last_action=action,
+        last_item=jnp.where(jnp.any(move.chosen), actions.split(action)[1], -1),
         last_outcome=move.outcome,
     )
     return after, paid

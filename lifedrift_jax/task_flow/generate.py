@@ -30,7 +30,7 @@ def initial_state(key: jax.Array, params: Params) -> State:
 
     domains, zero = params.domains, jnp.zeros_like(slots)
     return State(
-        status=jnp.where(used, PENDING, EMPTY),
+        status=jnp.where(used, jnp.int32(PENDING), jnp.int32(EMPTY)),
         domain=jnp.where(used, domain, 0),
         wording=jnp.where(used, _integer(u_wording, jnp.int32(0), jnp.int32(WORDINGS - 1)), 0),
         priority=drawn(params.priority, u_priority),
@@ -45,7 +45,7 @@ def initial_state(key: jax.Array, params: Params) -> State:
         health=jnp.ones_like(params.energy),
         step=jnp.zeros_like(params.max_steps),
         reward_sum=jnp.zeros_like(params.energy),
-        last_action=jnp.full_like(params.max_steps, -1),
+        last_item=jnp.full_like(params.max_steps, -1),
         last_outcome=jnp.full_like(params.max_steps, NONE),
     )
 

@@ -175,7 +175,7 @@ class State:
     health: jax.Array  # () float in [0, 1]
     step: jax.Array  # () int32, steps taken
     reward_sum: jax.Array  # () float, the accumulated value
-    last_action: jax.Array  # () int32, -1 before the first; what was sent, legal or not
+    last_item: jax.Array  # () int32, slot of the last action; -1 = none, or it was illegal
     last_outcome: jax.Array  # () int32, index into tables.OUTCOMES
 
 

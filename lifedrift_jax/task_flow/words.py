@@ -86,7 +86,7 @@ LEVELS = ("P3", "P2", "P1")
 # name, {item} its item: the slot and the title.
 OUTCOMES = {
     "none": "Nothing has been done yet.",
-    "invalid": "Action {action} was not legal: nothing was done, and time passed.",
+    "invalid": "The action was not legal: nothing was done, and time passed.",
     "completed": "Item {item} was executed and is completed.",
     "failed": "Item {item} was executed and failed: it is lost, for a part of its reward.",
     "absent": "Item {item} was not executed, whoever it needs was absent: nothing was spent.",
@@ -138,6 +138,8 @@ PARAGRAPH = (
     "budget {budget_remaining:.2f} of {full_budget:.2f}, system health {system_health:.2f}. "
     "Completed {tasks_completed}, failed {tasks_failed}, value so far {cumulative_value:.3f}."
 )
+REFUSED = "It was {why}."
+NO_SUCH_ACTION = "{action}, which is no action"
 LAST_ACTION = "Last action: {last_action_outcome}"
 # The queue, one section a status.
 SECTIONS = {

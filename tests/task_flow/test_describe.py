@@ -277,9 +277,10 @@ def test_an_illegal_action_is_refused_with_the_reason_and_told_in_the_outcome(ac
     with pytest.raises(ValueError, match=f"^{action} is not legal: {why}.*; legal here: execute 0"):
         describe.checked_action(action, state, params)
     text, step = take(params, state, actions.NAMES.index(action))
-    assert text.startswith(f"Action {action} was not legal: nothing was done, and time passed. ")
+    said = "The action was not legal: nothing was done, and time passed. It was "
+    assert text.startswith(f"{said}{action}: ")
     assert step.info["invalid_action"]
-    assert re.search(why, text, re.IGNORECASE)  # as a sentence, of a capital letter
+    assert re.search(why, text, re.IGNORECASE)
 
 
 def test_a_late_item_that_cannot_be_paid_for_is_told_as_such():
@@ -379,7 +380,7 @@ def test_every_outcome_and_every_status_has_its_words():
 def test_an_action_out_of_range_is_told_as_such(action):
     params, state = scene()
     text, _ = take(params, state, action)
-    assert text == f"{words.OUTCOMES['invalid'].format(action=action)} Reward +0.000."
+    assert text == f"{words.OUTCOMES['invalid']} It was {action}, which is no action. Reward +0.000."
 
 
 def test_outcome_tells_what_is_late_now():

@@ -83,7 +83,7 @@ def test_an_episode_starts_with_pending_items_then_empty_slots_and_full_resource
         assert (getattr(states, name)[:, params.items :] == 0).all(), name
     assert (items["optimized"] == 0).all()
     start = {"energy": params.energy, "budget": params.budget, "health": 1, "step": 0}
-    start |= {"reward_sum": 0, "last_action": -1, "last_outcome": tables.OUTCOMES.index("none")}
+    start |= {"reward_sum": 0, "last_item": -1, "last_outcome": tables.OUTCOMES.index("none")}
     for name, value in start.items():
         assert (getattr(states, name) == value).all(), name
 

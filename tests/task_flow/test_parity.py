@@ -82,7 +82,7 @@ def look(episode):
         "health": episode.health,
         "step": episode.steps,
         "reward_sum": sum(episode.rewards),
-        "last_action": episode.actions[-1],
+        "last_item": -1 if episode.outcomes[-1] == "invalid" else episode.actions[-1] % 12,
         "last_outcome": reference.OUTCOMES.index(episode.outcomes[-1]),
         "terminated": episode.over,
         "grade": episode.grade(),

@@ -143,7 +143,7 @@ def try_all(params, state, noise):
 
     def one(action):
         step = ENV.advance(state, action, noise, params)
-        last = {"last_action": idle.last_action, "last_outcome": idle.last_outcome}
+        last = {"last_item": idle.last_item, "last_outcome": idle.last_outcome}
         equal = jax.tree.map(lambda x, y: jnp.all(x == y), replace(step.state, **last), idle)
         same = jax.tree.reduce(jnp.logical_and, equal)
         return Tried(same, step.state.last_outcome, step.reward, step.info["invalid_action"])
@@ -177,7 +177,7 @@ def test_after_an_illegal_action_only_the_world_has_moved(chunks):
         after = step.state
         assert set(OUT_OF_RANGE) < set(action.tolist())
         assert (step.reward == 0).all() and (after.reward_sum == before.reward_sum).all()
-        assert (after.step == before.step + 1).all() and (after.last_action == action).all()
+        assert (after.step == before.step + 1).all() and (after.last_item == -1).all()
         rested = before.energy + params.recovery * params.energy
         np.testing.assert_allclose(after.energy, np.minimum(rested, params.energy), rtol=1e-6)
         kept = np.maximum(before.budget - params.upkeep * params.budget, 0)
@@ -209,7 +209,9 @@ def play_permuted(params, state, action, noise, order):
     moved = jnp.where(in_range, action // tables.SLOTS * tables.SLOTS + slot, action)
     state = permuted(state, order)
     step = ENV.advance(state, moved, permuted(noise, order), params)
-    step = step._replace(state=replace(step.state, last_action=action))
+    item = step.state.last_item
+    item = jnp.where(item < 0, item, order[item])
+    step = step._replace(state=replace(step.state, last_item=item))
     return permuted(step, jnp.argsort(order)), ENV.action_mask(state, params)
 
 
@@ -220,9 +222,9 @@ def test_permuted_slots_give_the_permuted_step_bit_for_bit(chunks):
         order = np.argsort(generator.random((len(live), tables.SLOTS))).astype(np.int32)
         given = params, seen.before, seen.action, seen.noise, order
         step, mask = jax.device_get(play_permuted(*given))
-        over = seen.before.last_action  # a finished state does not take the action
-        expected = np.where(live, seen.action, over)
-        step = step._replace(state=replace(step.state, last_action=expected))
+        # A finished state keeps the item of its last action, which was not permuted.
+        item = np.where(live, step.state.last_item, seen.before.last_item)
+        step = step._replace(state=replace(step.state, last_item=item))
         assert_same_bits(step, seen.step)
         rows = seen.mask.reshape(-1, 4, tables.SLOTS)
         rows = np.take_along_axis(rows, order[:, None], axis=2)
