@@ -380,7 +380,9 @@ def test_every_outcome_and_every_status_has_its_words():
 def test_an_action_out_of_range_is_told_as_such(action):
     params, state = scene()
     text, _ = take(params, state, action)
-    assert text == f"{words.OUTCOMES['invalid']} It was {action}, which is no action. Reward +0.000."
+    assert (
+        text == f"{words.OUTCOMES['invalid']} It was {action}, which is no action. Reward +0.000."
+    )
 
 
 def test_outcome_tells_what_is_late_now():
