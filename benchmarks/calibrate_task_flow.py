@@ -97,8 +97,8 @@ def show(tier: str, figures: dict[str, np.ndarray]) -> bool:
 def changed(params, generator: np.random.Generator):
     """`params` with each free number scaled by a random factor."""
     factors = np.exp(SPREAD * generator.standard_normal(len(FREE)))
-    values = {name: getattr(params, name) * np.float32(f) for name, f in zip(FREE, factors, strict=True)}
-    made = replace(params, **values)
+    scaled = zip(FREE, factors.astype(np.float32), strict=True)
+    made = replace(params, **{name: getattr(params, name) * f for name, f in scaled})
     made.validate()
     return made
 

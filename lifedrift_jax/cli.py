@@ -175,7 +175,7 @@ def show_sweep(command: Sweep) -> None:
 
 def show_references(command: References) -> None:
     """`lifedrift references`: measure reference scores and write them to a file."""
-    from lifedrift_jax.planning.references import POLICIES, write
+    from lifedrift_jax.planning.scores import POLICIES, write
 
     counts = dict.fromkeys(POLICIES.values(), command.episodes) | {
         POLICIES["optimum"]: command.planner_episodes
@@ -218,7 +218,7 @@ def _beside(run: "Run", summary: Any, command: Sweep) -> dict[str, str]:
     """What stands beside a sweep's own figures: the score on the scale of its references,
     and what the family's source says of the same policy; both of unchanged params only.
     """
-    from lifedrift_jax.planning.references import has_references, normalized_score
+    from lifedrift_jax.planning.scores import has_references, normalized_score
     from lifedrift_jax.terminal import measured
 
     columns: dict[str, str] = {}

@@ -27,7 +27,7 @@ FAST = Hyper(learning_rate=0.02, gamma=0.9)
 
 
 class MatchParams(NamedTuple):
-    """Params of `Match`."""
+    """Params of `Match` and `Pick`."""
 
     max_steps: jax.Array  # () int32, length of an episode
     prize: jax.Array  # () float32, what a right answer pays
@@ -93,6 +93,64 @@ class Match(Env):
 def match(max_steps: int = 5, prize: float = 1.0) -> MatchParams:
     """Params of `Match`."""
     return MatchParams(jnp.int32(max_steps), jnp.float32(prize))
+
+
+class PickState(NamedTuple):
+    """State of `Pick`."""
+
+    sizes: jax.Array  # [5] float32 in (0, 1), one an item
+    kind: jax.Array  # () int32, the type shown
+    hits: jax.Array  # () int32, right answers so far
+    step: jax.Array  # () int32
+
+
+@dataclass(frozen=True)
+class Pick(Env):
+    """Answer the type that is shown with the largest item; params are those of `Match`.
+
+    Observations are [5, 2]: an item's size, and the type in every row. Actions are
+    `type * 5 + item`, of 2 types.
+    """
+
+    observation_names: ClassVar[tuple[str, ...]] = ("size", "kind")
+    event_names: ClassVar[tuple[str, ...]] = ("perfect",)
+
+    @property
+    def num_actions(self) -> int:
+        return 10
+
+    def start(self, key, params):
+        return PickState(*self.draw(key), jnp.int32(0), jnp.int32(0))
+
+    def draw(self, key):
+        return rng.uniform_pairs(key, 1, 5)[0], rng.uniform_index(key, 2)
+
+    def transition(self, state, action, noise, params):
+        right = integer_action(action) == state.kind * 5 + jnp.argmax(state.sizes).astype(jnp.int32)
+        after = PickState(*noise, state.hits + right.astype(jnp.int32), state.step + 1)
+        return after, jnp.where(right, params.prize, 0)
+
+    def is_terminal(self, state, params):
+        return state.step >= params.max_steps
+
+    def observe(self, state, params):
+        kind = jnp.full_like(state.sizes, state.kind.astype(jnp.float32))
+        return jnp.stack([state.sizes, kind], -1)
+
+    def observation_space(self, params):
+        return Box(0.0, 1.0, (5, 2))
+
+    def events(self, state):
+        return (state.hits == state.step,)
+
+    def score(self, state, params):
+        return state.hits.astype(jnp.float32) / params.max_steps.astype(jnp.float32)
+
+    def action_mask(self, state, params):
+        return jnp.ones(10, bool)
+
+    def is_legal(self, state, action, params):
+        return (action >= 0) & (action < 10)
 
 
 def make(env_id: str) -> tuple[Match, MatchParams]:

@@ -17,6 +17,7 @@ import lifedrift_jax
 from lifedrift_jax import terminal
 from lifedrift_jax.cli import main
 from lifedrift_jax.life_drift import ACTIONS, Noise
+from lifedrift_jax.planning.scores import POLICIES
 from lifedrift_jax.summary import Estimate
 
 TASK = "life_drift/energy_balance-v0"
@@ -388,3 +389,60 @@ def wait_for(condition, process):
     while not condition():
         assert process.poll() is None, "the sweep ended by itself"
         time.sleep(0.005)
+
+
+def test_a_family_stands_for_all_its_tasks_and_has_a_seed_of_its_own(capsys):
+    assert main(["rollout", "task_flow", "--policy", "heuristic", "--log"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    starts = [line for line in lines if line.startswith("[START]")]
+    assert starts == [
+        f"[START] task=task_flow/{tier}-v0 env=lifedrift_jax model=heuristic seed=42"
+        for tier in ("easy", "medium", "hard")
+    ]
+    first = lines[: lines.index(starts[1])]
+    steps = [re.fullmatch(LOG_STEP, line) for line in first[1:-1]]
+    assert [int(step["step"]) for step in steps] == list(range(1, len(steps) + 1))
+    assert [step["done"] for step in steps] == ["false"] * (len(steps) - 1) + ["true"]
+    rewards = ",".join(step["reward"] for step in steps)
+    end = rf"\[END\] success=true steps={len(steps)} score=0\.\d\d rewards={rewards}"
+    assert re.fullmatch(end, first[-1])
+
+
+LOG_STEP = (
+    r"\[STEP\] step=(?P<step>\d+) action=(execute|defer|delegate|optimize):\d+ "
+    r"reward=(?P<reward>-?\d\.\d\d) done=(?P<done>true|false) error=null"
+)
+
+
+def test_several_rollouts_are_one_list(capsys):
+    assert main(["rollout", "task_flow/easy", "task_flow/hard-v0", "--json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [record["env"] for record in records] == ["task_flow/easy-v0", "task_flow/hard-v0"]
+    assert {record["seed"] for record in records} == {42}
+
+
+def test_a_sweep_of_task_flow_shows_the_source_beside_and_a_scale(tmp_path, capsys):
+    ids = ["task_flow/easy-v0", "task_flow/medium-v0", "task_flow/hard-v0"]
+    argv = ["sweep", *ids, "--policy", "heuristic", "--episodes", "64", "--no-steps"]
+    assert main([*argv, "--out", str(tmp_path)]) == 0
+    head, _, *rows = (tmp_path / "table.md").read_text().splitlines()
+    columns = [name.strip() for name in head.strip("|").split("|")]
+    for name, right in (("source: score", "0.85"), ("source: step reward", "0.606")):
+        assert rows[0].strip("|").split("|")[columns.index(name)].strip() == right
+    for row in rows:
+        scale = row.strip("|").split("|")[columns.index("normalised")]
+        assert 0.3 < float(scale) < 1.3
+    changed = [*argv, "--set", "upkeep=0", "--out", str(tmp_path / "changed")]
+    assert main(changed) == 0
+    assert "normalised" not in capsys.readouterr().out.splitlines()[-4]
+
+
+def test_references_are_measured_and_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(POLICIES, "optimum", "earliest_deadline")  # compiles faster
+    counts = ["--episodes", "32", "--planner-episodes", "4"]
+    file = tmp_path / "references.json"
+    where = ["--out", str(tmp_path / "runs"), "--file", str(file)]
+    assert main(["references", "task_flow/easy-v0", *counts, *where]) == 0
+    entry = json.loads(file.read_text())["task_flow/easy-v0"]
+    assert [entry[name]["episodes"] for name in ("random", "heuristic", "optimum")] == [32, 32, 4]
+    assert entry["random"]["score"] < entry["optimum"]["score"] <= 1

@@ -37,7 +37,7 @@ def test_the_commands_run(tmp_path, monkeypatch, capsys):
         arguments = shlex.split(line, comments=True)[1:]
         arguments = ["200" if word == "100000" else word for word in arguments]
         assert main(arguments) == 0, capsys.readouterr().err
-    assert len(ran) == 5 and list(tmp_path.rglob("*.png"))
+    assert len(ran) == 7 and list(tmp_path.rglob("*.png"))
 
 
 @pytest.mark.relaxed

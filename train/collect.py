@@ -34,7 +34,7 @@ def collect(
         (state with the envs moved on, [T, E] trajectory, [E] values of the last obs).
     """
     envs = wrapped(env)
-    network = networks.network(env, config.hidden_sizes)
+    network = networks.network(env, config.hidden_sizes, config.encoder)
     look = partial(_look, network, state.params, scaling(state, config))
 
     def step(carry: tuple[Any, jax.Array], number: jax.Array) -> tuple[Any, Trajectory]:
@@ -50,7 +50,7 @@ def collect(
             lambda: jnp.zeros_like(value),
         )
         return (after.state, after.obs), Trajectory(
-            features=networks.features(obs),
+            features=networks.features(obs, 1, network.feature_dims),
             mask=mask,
             action=action,
             log_prob=networks.log_prob_of(log_probs, action),
@@ -101,5 +101,5 @@ def _look(
     obs: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """(logits [E, A], values [E]) of observations [E, ...]."""
-    seen = normalizer.scale(scaling, networks.features(obs))
+    seen = normalizer.scale(scaling, networks.features(obs, 1, network.feature_dims))
     return network.apply(weights, seen)  # type: ignore[return-value]

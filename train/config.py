@@ -12,9 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lifedrift_jax.core import positive
+from lifedrift_jax.names import unknown
 from lifedrift_jax.rng import checked_seed
 
 COUNT_LIMIT = 2**31  # steps of an env, and gradient steps, are int32
+ENCODERS = ("flat", "items")
 HELD_OUT_SEED = 4_000_000_000  # far from the small numbers that people train with
 
 
@@ -31,6 +33,8 @@ class PPOConfig:
         minibatches: parts of `num_envs * num_steps` samples, M; must divide them.
         epochs: passes over the samples in an update.
         hidden_sizes: widths of the hidden layers, of the actor and of the critic each.
+        encoder: how they see an observation: "flat" = as one vector; "items" = as rows of
+            [n, F], one an interchangeable item, see `networks.ItemActorCritic`.
         total_updates: updates in all.
         eval_every: updates between two evaluations; must divide total_updates.
         eval_episodes: episodes of an evaluation, played once greedily, once sampled.
@@ -46,6 +50,7 @@ class PPOConfig:
     minibatches: int = 4
     epochs: int = 4
     hidden_sizes: tuple[int, ...] = (64, 64)
+    encoder: str = "flat"
     total_updates: int = 300
     eval_every: int = 30
     eval_episodes: int = 512
@@ -66,6 +71,8 @@ class PPOConfig:
         # A list, such as JSON gives, would not hash.
         widths = tuple(positive("hidden_sizes", size) for size in self.hidden_sizes)
         object.__setattr__(self, "hidden_sizes", widths)
+        if self.encoder not in ENCODERS:
+            raise unknown("encoder", self.encoder, ENCODERS)
         if not isinstance(self.normalize_observations, bool):
             raise ValueError(
                 f"normalize_observations is {self.normalize_observations!r}: use True or False"

@@ -60,7 +60,7 @@ def policy(
     """
 
     def act(key: jax.Array, obs: jax.Array, mask: jax.Array, carry: Any) -> tuple[jax.Array, Any]:
-        seen = normalizer.scale(scaling, networks.features(obs, 0))
+        seen = normalizer.scale(scaling, networks.features(obs, 0, network.feature_dims))
         logits, _ = network.apply(weights, seen)
         log_prob = networks.log_probs(logits, mask)
         drawn, best = networks.sample(key, log_prob), networks.greedy(log_prob)

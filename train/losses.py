@@ -19,7 +19,7 @@ class Samples(NamedTuple):
     """What the loss needs of each step, [N] rows.
 
     Attributes:
-        features: [N, F] float32, as the network sees them.
+        features: [N, F] or [N, n, F] float32, as the network sees them.
         mask: [N, A] bool, True = legal.
         action: [N] int32.
         log_prob: [N] float, of the action when it was taken.

@@ -31,7 +31,8 @@ def agent_bytes(env: Env, params: Any, config: PPOConfig) -> int:
         partial(collect.collect, env=env, params=params, config=config, hyper=hyper), state
     )
     samples = jax.eval_shape(lambda x, y: collect.to_samples(x, y, None, hyper), trajectory, last)
-    width = 4 * 2 * sum(config.hidden_sizes)  # bytes of one row's activations, both stacks
+    items = math.prod(trajectory.features.shape[2:-1])  # 1 unless the network sees rows
+    width = 4 * 2 * sum(config.hidden_sizes) * items  # bytes of a sample's activations, both stacks
     rows = config.batch_size // config.minibatches
     if jax.default_backend() == "cpu":
         rows //= losses.equal_parts(rows)

@@ -1,8 +1,8 @@
-"""The actor-critic network, and the masked categorical distribution of its logits."""
+"""The actor-critic networks, and the masked categorical distribution of their logits."""
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import flax.linen as nn
 import jax
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lifedrift_jax.rng import word
+from train.config import ENCODERS
 
 
 class ActorCritic(nn.Module):
@@ -18,10 +19,12 @@ class ActorCritic(nn.Module):
     Attributes:
         num_actions: A.
         hidden_sizes: widths of the hidden layers of each stack.
+        feature_dims: axes of one observation's features, see `features`.
     """
 
     num_actions: int
     hidden_sizes: Sequence[int]
+    feature_dims: ClassVar[int] = 1
 
     @nn.compact
     def __call__(self, features: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -35,6 +38,52 @@ class ActorCritic(nn.Module):
         return nn.Dense(outputs, name=f"{name}_{OUT}")(x)
 
 
+class ItemActorCritic(ActorCritic):
+    """For n interchangeable items, the rows of an observation, and actions of types on items.
+
+    Permuting the items permutes the logits of each type alike and leaves the value: a hidden
+    layer sees, for each item, its row and the mean and maximum of all rows (Zaheer et al. 2017,
+    "Deep Sets", arXiv:1703.06114).
+    """
+
+    feature_dims: ClassVar[int] = 2
+
+    @nn.compact
+    def __call__(self, features: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """`features` [..., n, F] float32 -> (logits [..., A], values [...]).
+
+        Action `type * n + item` is of that type on that item.
+
+        Raises:
+            ValueError: n does not divide A.
+        """
+        items = features.shape[-2]
+        if self.num_actions % items:
+            raise ValueError(
+                f"encoder 'items' needs a multiple of n actions for observations [n, F]: here are "
+                f"{self.num_actions} actions for {list(features.shape[-2:])}"
+            )
+        logits = nn.Dense(self.num_actions // items, name=f"actor_{OUT}")(self._rows(features))
+        logits = jnp.swapaxes(logits, -1, -2).reshape(*logits.shape[:-2], self.num_actions)
+        for size in self.hidden_sizes[:1]:
+            features = jnp.tanh(nn.Dense(size, name="critic_rows")(features))
+        return logits, jnp.squeeze(self._stack(pooled(features), 1, "critic"), -1)
+
+    def _rows(self, x: jax.Array) -> jax.Array:
+        """The actor's hidden layers: [..., n, F] -> [..., n, the last width]."""
+        for i, size in enumerate(self.hidden_sizes):
+            own = nn.Dense(size, name=f"actor_{i}")(x)
+            shared = nn.Dense(size, name=f"actor_pooled_{i}")(pooled(x))
+            x = jnp.tanh(own + shared[..., None, :])
+        return x
+
+
+def pooled(rows: jax.Array) -> jax.Array:
+    """Mean and maximum over rows [..., n, F], [..., 2 F]; the same for rows in any order."""
+    return jnp.concatenate([jnp.mean(rows, -2), jnp.max(rows, -2)], -1)
+
+
+NETWORKS = dict(zip(ENCODERS, (ActorCritic, ItemActorCritic), strict=True))
 OUT = "out"  # ends the name of a stack's last layer
 # Layer -> scale of its orthogonal kernel; with these the first policy is close to uniform.
 SCALES: dict[str, float] = {f"actor_{OUT}": 0.01, f"critic_{OUT}": 1.0}
@@ -48,7 +97,7 @@ def initial(network: ActorCritic, key: jax.Array, features: jax.Array) -> Any:
     generator of its own, take seconds to compile.
 
     Args:
-        features: [F] float32, for its size.
+        features: [F] or [n, F] float32, for its size.
     """
     layers = jax.eval_shape(network.init, key, features)["params"]
     sizes = {name: math.prod(layer["kernel"].shape) for name, layer in layers.items()}
@@ -76,9 +125,20 @@ def _orthogonal(normals: jax.Array) -> jax.Array:
     return q if normals.shape[0] >= normals.shape[1] else q.T
 
 
-def features(obs: jax.Array, batch_dims: int = 1) -> jax.Array:
-    """Observations as [batch..., F] float32, every axis after the batch's flattened."""
-    return obs.reshape(*obs.shape[:batch_dims], -1).astype(jnp.float32)
+def features(obs: jax.Array, batch_dims: int = 1, dims: int = 1) -> jax.Array:
+    """Observations as features of a network, float32; `dims` is its `feature_dims`.
+
+    1: [batch..., F], every axis after the batch's flattened; 2: [batch..., n, F], as they are.
+
+    Raises:
+        ValueError: `dims` is 2 and an observation is no matrix.
+    """
+    batch, shape = obs.shape[:batch_dims], obs.shape[batch_dims:]
+    if dims == 1:
+        return obs.reshape(*batch, -1).astype(jnp.float32)
+    if len(shape) != dims:
+        raise ValueError(f"encoder 'items' needs observations [n, F]: here they are {list(shape)}")
+    return obs.astype(jnp.float32)
 
 
 def log_probs(logits: jax.Array, mask: jax.Array) -> jax.Array:
@@ -137,6 +197,6 @@ def greedy(log_prob: jax.Array) -> jax.Array:
     return jnp.argmax(log_prob, -1).astype(jnp.int32)
 
 
-def network(env: Any, hidden_sizes: Sequence[int]) -> ActorCritic:
-    """The network for an env's actions."""
-    return ActorCritic(env.num_actions, tuple(hidden_sizes))
+def network(env: Any, hidden_sizes: Sequence[int], encoder: str = "flat") -> ActorCritic:
+    """The network for an env's actions; `encoder` as in PPOConfig."""
+    return NETWORKS[encoder](env.num_actions, tuple(hidden_sizes))

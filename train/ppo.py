@@ -96,8 +96,8 @@ def init(key: jax.Array, env: Env, params: Any, config: PPOConfig, hyper: Hyper)
     # Offset by both constants of rng: the reset of a first step that ends draws otherwise.
     first_keys = jax.vmap(lambda key: policy_key(reset_key(key), 0))(env_keys)
     obs, env_state = wrapped(env).reset(jax.vmap(reset_key)(first_keys), params)
-    seen = networks.features(obs)
-    network = networks.network(env, config.hidden_sizes)
+    network = networks.network(env, config.hidden_sizes, config.encoder)
+    seen = networks.features(obs, 1, network.feature_dims)
     weights = networks.initial(network, jax.random.fold_in(key, NETWORK), seen[0])
     return TrainState(
         params=weights,
@@ -125,7 +125,7 @@ def segment(
     state, total = jax.lax.fori_loop(0, updates, body, (state, zeros))
     share = 1 / jnp.maximum(updates, 1).astype(jnp.float32)
     greedy, sampled = evaluation.evaluate(
-        networks.network(env, config.hidden_sizes),
+        networks.network(env, config.hidden_sizes, config.encoder),
         state.params,
         scaling(state, config),
         env,
@@ -178,7 +178,7 @@ def gradient_step(
     weights, state = learner
     minibatch = jax.tree.map(lambda x: x[rows], samples)
     normalized = advantages.normalized(minibatch.advantage, config.device_axis)
-    network = networks.network(env, config.hidden_sizes)
+    network = networks.network(env, config.hidden_sizes, config.encoder)
     grads, parts = losses.gradient(
         weights, minibatch._replace(advantage=normalized), network, hyper
     )

@@ -15,7 +15,7 @@ class TrainState(NamedTuple):
     Attributes:
         params: of the network.
         optimizer: optax state; its count of gradient steps is the schedule's position.
-        normalizer: of the observations, empty and unused unless the config asks for it.
+        normalizer: of the features' last axis, empty and unused unless the config asks for it.
         env_state: [E] states of `BatchAutoReset(EpisodeStats(env))`.
         obs: [E, ...] their observations.
         env_keys: [E] keys, env i's stream of random numbers.
@@ -37,7 +37,8 @@ class Trajectory(NamedTuple):
     """Steps of all environments, [T, E] leaves.
 
     Attributes:
-        features: [T, E, F] float32, as the network saw them.
+        features: [T, E, F] or [T, E, n, F] float32, before they are scaled; see
+            `networks.features`.
         mask: [T, E, A] bool, True = legal.
         action: int32.
         log_prob: float, of the action.

@@ -1,12 +1,14 @@
 """Look-ahead with the true model: try the legal actions, play each to the end, keep the best.
 
 The estimate of an action is the mean grade of episodes that begin with it and go on with a
-base policy (a rollout algorithm: Bertsekas, Tsitsiklis and Wu 1997, Journal of Heuristics 3),
-so in expectation the choice is at least as good as the base policy's. Samples go to the
+base policy (a rollout algorithm: Bertsekas, Tsitsiklis and Wu 1997, Journal of Heuristics 3), the
+best of several (parallel rollout: Chang, Givan and Chong 2004, Discrete Event Dynamic Systems
+14), so up to noise the choice is at least as good as each base policy's. Samples go to the
 actions that look best, by sequential halving (Karnin, Koren and Somekh 2013, ICML).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,7 +22,7 @@ Rounds = tuple[tuple[int, int], ...]
 
 def look_ahead(
     env: Env,
-    base: Policy,
+    bases: Sequence[Policy],
     restore: Callable[[jax.Array, Any], Any],
     rounds: Rounds,
     name: str,
@@ -29,7 +31,7 @@ def look_ahead(
 
     Args:
         env: the model, deterministic but for its noise; its episodes must end.
-        base: what plays on after the first action.
+        bases: what plays on after the first action; the best of them counts.
         restore: `(obs, params) -> state`, a state in which all goes on as it would in the
             one observed.
         rounds: (actions, samples) each: that many of the actions that look best so far are
@@ -37,7 +39,9 @@ def look_ahead(
         name: the policy's.
     """
 
-    def grade_of(action: jax.Array, key: jax.Array, state: Any, params: Any) -> jax.Array:
+    def grade_of(
+        base: Policy, action: jax.Array, key: jax.Array, state: Any, params: Any
+    ) -> jax.Array:
         """Grade of one episode that begins with `action`; no draw depends on the action."""
 
         def moved(state: Any, action: jax.Array, step: jax.Array) -> Any:
@@ -57,23 +61,26 @@ def look_ahead(
         )
         return env.grade(state, params)
 
-    def mean_grades(actions: jax.Array, keys: jax.Array, state: Any, params: Any) -> jax.Array:
+    def mean_grades(
+        base: Policy, actions: jax.Array, keys: jax.Array, state: Any, params: Any
+    ) -> jax.Array:
         """[A] mean over episodes with the draws of `keys`, the same for all actions."""
-        each = jax.vmap(grade_of, (None, 0, None, None))
+        each = jax.vmap(partial(grade_of, base), (None, 0, None, None))
         # A loop over actions: memory stays that of one action's samples.
         return jax.lax.map(lambda action: jnp.mean(each(action, keys, state, params)), actions)
 
     def act(key: jax.Array, obs: jax.Array, mask: jax.Array, params: Any) -> tuple[jax.Array, Any]:
         state = restore(obs, params)
         actions = jnp.arange(env.num_actions, dtype=jnp.int32)
-        totals, done = jnp.where(mask, 0, -jnp.inf), 0
+        totals, done = jnp.tile(jnp.where(mask, 0, -jnp.inf), (len(bases), 1)), 0
         for kept, samples in rounds:
-            best = jnp.argsort(totals, descending=True)[:kept]
-            actions, totals = actions[best], totals[best]
+            best = jnp.argsort(jnp.max(totals, axis=0), descending=True)[:kept]
+            actions, totals = actions[best], totals[:, best]
             numbers = jnp.arange(done, done + samples, dtype=jnp.uint32)
             keys = jax.vmap(step_key, (None, 0))(reset_key(key), numbers)
-            totals = totals + samples * mean_grades(actions, keys, state, params)
+            means = [mean_grades(base, actions, keys, state, params) for base in bases]
+            totals = totals + samples * jnp.stack(means)
             done += samples
-        return actions[jnp.argmax(totals)], params
+        return actions[jnp.argmax(jnp.max(totals, axis=0))], params
 
     return Policy(name, lambda key, params: params, act)

@@ -1,5 +1,7 @@
 """Actions of TaskFlow: an action is a type and an item's slot, `type * 12 + slot`."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
@@ -30,9 +32,9 @@ def in_queue(state: State) -> jax.Array:
     return (state.status >= PENDING) & (state.status <= LATE)
 
 
-def affordable(state: State, share: jax.Array | float = 1.0) -> jax.Array:
-    """[12] bool: energy and budget suffice for this share of an execution's costs."""
-    return (share * state.energy_cost <= state.energy) & (share * state.budget_cost <= state.budget)
+def affordable(state: State) -> jax.Array:
+    """[12] bool: energy and budget suffice for an execution."""
+    return _affordable(state, state, 1.0)
 
 
 def mask(state: State, params: Params) -> tuple[jax.Array, ...]:
@@ -43,21 +45,62 @@ def mask(state: State, params: Params) -> tuple[jax.Array, ...]:
     which closes it. Nothing can be done with held items, empty slots and items that have
     left. All True in a finished state.
     """
-    pending, late = state.status == PENDING, state.status == LATE
-    deferrable = pick(params.domains.deferrable, state.domain) > 0
-    over = is_over(state, params)
+    return _allowed(state, state, is_over(state, params), params)
+
+
+class Target(NamedTuple):
+    """An action, and the item that it is applied to.
+
+    Attributes:
+        kind: () int32, its type; outside [0, 4) if there is no such action.
+        slot: () int32, its item's slot.
+        chosen: [12] bool, True in that slot.
+        legal: () bool.
+    """
+
+    kind: jax.Array
+    slot: jax.Array
+    chosen: jax.Array
+    legal: jax.Array
+
+    def of(self, column: jax.Array) -> jax.Array:
+        """() the item's entry of a [12] column."""
+        return jnp.sum(jnp.where(self.chosen, column, 0), dtype=column.dtype)
+
+
+def target(state: State, action: jax.Array, params: Params) -> Target:
+    """The item of an action, () int32, and whether the action is legal in `state`."""
+    kind, slot = split(action)
+    found = Target(kind, slot, jnp.arange(SLOTS, dtype=jnp.int32) == slot, jnp.bool_(False))
+    item = _Item(*(found.of(getattr(state, name)) for name in _Item._fields))
+    allowed = _allowed(item, state, is_over(state, params), params)
+    named = [(kind == number) & holds for number, holds in enumerate(allowed)]
+    return found._replace(legal=named[0] | named[1] | named[2] | named[3])
+
+
+class _Item(NamedTuple):
+    """What decides whether an action is legal, of one item."""
+
+    status: jax.Array
+    domain: jax.Array
+    energy_cost: jax.Array
+    budget_cost: jax.Array
+
+
+def _allowed(
+    item: State | _Item, state: State, over: jax.Array, params: Params
+) -> tuple[jax.Array, ...]:
+    """Whether each of ACTION_TYPES may be applied, to one item or to a [12] column of them."""
+    pending, late = item.status == PENDING, item.status == LATE
+    deferrable = pick(params.domains.deferrable, item.domain) > 0
     return (
-        ((pending | late) & affordable(state)) | over,
+        ((pending | late) & _affordable(item, state, 1.0)) | over,
         (pending & deferrable) | over,
         pending | late | over,
-        (pending & affordable(state, params.optimize_cost)) | over,
+        (pending & _affordable(item, state, params.optimize_cost)) | over,
     )
 
 
-def target(state: State, action: jax.Array, params: Params) -> jax.Array:
-    """[12] bool, True in the slot of a legal action; all False if the action is illegal."""
-    kind, slot = split(action)
-    of_kind = jnp.zeros(SLOTS, bool)
-    for number, legal in enumerate(mask(state, params)):
-        of_kind = of_kind | (legal & (kind == number))
-    return of_kind & (jnp.arange(SLOTS, dtype=jnp.int32) == slot)
+def _affordable(item: State | _Item, state: State, share: jax.Array | float) -> jax.Array:
+    energy, budget = share * item.energy_cost, share * item.budget_cost
+    return (energy <= state.energy) & (budget <= state.budget)

@@ -56,7 +56,7 @@ def transition(
         after,
         step=state.step + 1,
         reward_sum=state.reward_sum + paid,
-        last_item=jnp.where(jnp.any(move.chosen), actions.split(action)[1], -1),
+        last_item=jnp.where(move.target.legal, move.target.slot, -1),
         last_outcome=move.outcome,
     )
     return after, paid
@@ -66,43 +66,39 @@ class _Move(NamedTuple):
     """An action and what came of it.
 
     Attributes:
-        chosen: [12] bool, True in its item's slot; all False if it is illegal.
+        target: its item.
         outcome: () int32, index into `tables.OUTCOMES`.
     """
 
-    chosen: jax.Array
+    target: actions.Target
     outcome: jax.Array
 
     def came_to(self, *outcomes: int) -> jax.Array:
         """() bool: the outcome is one of these."""
-        holds = [self.outcome == outcome for outcome in outcomes]
-        return jnp.any(jnp.stack(holds)) if len(holds) > 1 else holds[0]
-
-    def of(self, column: jax.Array) -> jax.Array:
-        """() the item's entry of a [12] column, 0 if there is no item."""
-        return jnp.sum(jnp.where(self.chosen, column, 0), dtype=column.dtype)
+        holds = jnp.bool_(False)
+        for outcome in outcomes:
+            holds = holds | (self.outcome == outcome)
+        return holds
 
 
 def _resolve(state: State, action: jax.Array, noise: Noise, params: Params) -> _Move:
     """Whether an action is legal, and what comes of it."""
-    chosen = actions.target(state, action, params)
-    move = _Move(chosen, jnp.int32(tables.INVALID))
-    late, domain = move.of(state.status) == tables.LATE, move.of(state.domain)
-    risk = failure_chance(
-        move.of(state.uncertainty), pick(params.domains.failure, domain), params.failure_scale
-    )
+    target = actions.target(state, action, params)
+    late, domain = target.of(state.status) == tables.LATE, target.of(state.domain)
+    factor = pick(params.domains.failure, domain)
+    risk = failure_chance(target.of(state.uncertainty), factor, params.failure_scale)
     absent = noise.absence < pick(params.domains.absence, domain)
     executed = jnp.where(noise.failure < risk, tables.BOTCHED, tables.DONE)
     executed = jnp.where(absent, tables.ABSENT, executed)
-    outcomes = (  # of ACTION_TYPES
-        jnp.where(late, tables.TOO_LATE, executed),
-        tables.POSTPONED,
-        jnp.where(late, tables.CLOSED, tables.HANDED_OVER),
-        tables.CLARIFIED,
-    )
-    kind, _ = actions.split(action)
-    outcome = pick(jnp.stack([jnp.int32(x) for x in outcomes]), kind)
-    return move._replace(outcome=jnp.where(jnp.any(chosen), outcome, tables.INVALID))
+    outcome = jnp.int32(tables.INVALID)
+    for kind, came in (
+        (tables.EXECUTE, jnp.where(late, tables.TOO_LATE, executed)),
+        (tables.DEFER, tables.POSTPONED),
+        (tables.DELEGATE, jnp.where(late, tables.CLOSED, tables.HANDED_OVER)),
+        (tables.OPTIMIZE, tables.CLARIFIED),
+    ):
+        outcome = jnp.where(target.legal & (target.kind == kind), came, outcome)
+    return _Move(target, outcome)
 
 
 def failure_chance(uncertainty: jax.Array, factor: jax.Array, scale: jax.Array) -> jax.Array:
@@ -118,8 +114,8 @@ def failure_chance(uncertainty: jax.Array, factor: jax.Array, scale: jax.Array) 
 
 def _reward(state: State, move: _Move, params: Params) -> jax.Array:
     """() float, what the step pays."""
-    priority = move.of(state.priority)
-    full = rounded(move.of(state.value) * priority)
+    priority = move.target.of(state.priority)
+    full = rounded(move.target.of(state.value) * priority)
     paid = jnp.zeros_like(full)
     for outcome, value in (
         (tables.DONE, full),
@@ -134,15 +130,16 @@ def _reward(state: State, move: _Move, params: Params) -> jax.Array:
 
 def _act(state: State, move: _Move, params: Params) -> State:
     """The state after the action, before the world moves."""
-    status = state.status
-    for outcome, becomes in tables.BECOMES.items():
-        status = jnp.where(move.chosen & (move.outcome == outcome), becomes, status)
+    becomes = jnp.int32(-1)  # the item's status, where it changes
+    for outcome, status in tables.BECOMES.items():
+        becomes = jnp.where(move.outcome == outcome, jnp.int32(status), becomes)
+    chosen = move.target.chosen
     executed = move.came_to(tables.DONE, tables.BOTCHED, tables.TOO_LATE)
     clarified, postponed = move.came_to(tables.CLARIFIED), move.came_to(tables.POSTPONED)
     share = jnp.where(executed, 1, jnp.where(clarified, params.optimize_cost, 0))
     # Not below 0: the mask and this line may round a share of a cost differently.
-    energy = jnp.maximum(state.energy - rounded(share * move.of(state.energy_cost)), 0)
-    budget = jnp.maximum(state.budget - rounded(share * move.of(state.budget_cost)), 0)
+    energy = jnp.maximum(state.energy - rounded(share * move.target.of(state.energy_cost)), 0)
+    budget = jnp.maximum(state.budget - rounded(share * move.target.of(state.budget_cost)), 0)
     strained = (energy < params.overload_share * params.energy) | (
         budget < params.overload_share * params.budget
     )
@@ -151,15 +148,15 @@ def _act(state: State, move: _Move, params: Params) -> State:
         + jnp.where(move.came_to(tables.BOTCHED), params.failure_health, 0)
         + jnp.where(move.came_to(tables.HANDED_OVER, tables.CLOSED), params.delegate_health, 0)
     )
-    optimized = move.chosen & clarified
+    optimized = chosen & clarified
     changed = {
-        "status": status,
+        "status": jnp.where(chosen & (becomes >= 0), becomes, state.status),
         "uncertainty": jnp.where(
             optimized, params.optimize_factor * state.uncertainty, state.uncertainty
         ),
         "optimized": state.optimized + optimized.astype(jnp.int32),
         "deadline": jnp.where(
-            move.chosen & postponed, state.deadline + params.defer_extension, state.deadline
+            chosen & postponed, state.deadline + params.defer_extension, state.deadline
         ),
         "energy": energy,
         "budget": budget,

@@ -81,7 +81,7 @@ class TaskFlow(Env[State, Params, Noise]):
 
     def is_legal(self, state: State, action: jax.Array, params: Params) -> jax.Array:
         """() bool, the action is in range and its entry of the mask is True."""
-        return jnp.any(actions.target(state, action, params))
+        return actions.target(state, action, params).legal
 
     def observe(self, state: State, params: Params) -> jax.Array:
         """[12, 27] float32, see the class."""

@@ -172,6 +172,8 @@ def test_what_is_no_number_is_refused_and_named(value):
     ("change", "message"),
     [
         ({"hidden_sizes": 5}, "hidden_sizes is 5: use widths"),
+        ({"encoder": "item"}, "no encoder 'item' .did you mean 'items'.*: use one of flat, items"),
+        ({"encoder": None}, "no encoder None: use one of flat, items"),
         ({"normalize_observations": 3}, "normalize_observations is 3: use True or False"),
         ({"eval_seed": -1}, "seed is -1"),
         ({"total_updates": 2**31, "eval_every": 2**20}, "must be below 53687091, as steps are"),

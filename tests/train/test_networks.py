@@ -1,5 +1,7 @@
-"""The masked categorical distribution by hand-worked numbers, its draws, and the network."""
+"""The masked categorical distribution by hand-worked numbers, its draws, and the networks."""
 
+import re
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -7,9 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from probes import FAST, SMALL, Match, Pick, match
 from scipy import special, stats
 
-from train import networks
+from lifedrift_jax import root_key
+from train import networks, ppo
 
 # Logits log 1 .. log 6: the probabilities are these numbers over the sum of the legal ones.
 LOGITS = np.log(np.arange(1, 7, dtype=np.float32))
@@ -164,7 +168,7 @@ def test_greedy_takes_the_most_probable_legal_action_the_first_of_equals():
     assert np.array_equal(action, [1, 1, 2])
 
 
-# The network.
+# The networks.
 
 
 @pytest.mark.parametrize(
@@ -196,10 +200,12 @@ def test_the_network_starts_almost_uniform_with_two_stacks_that_share_nothing():
         assert used == {f"{own}_0", f"{own}_out"}
 
 
+@pytest.mark.parametrize(("encoder", "shape"), [("flat", (10,)), ("items", (3, 10))])
 @pytest.mark.relaxed
-def test_first_kernels_are_orthogonal_at_their_scales_and_differ():
-    network = networks.ActorCritic(6, (64, 32))
-    layers = networks.initial(network, jax.random.key(0), jnp.zeros(10))["params"]
+def test_first_kernels_are_orthogonal_at_their_scales_and_differ(encoder, shape):
+    network = networks.network(SimpleNamespace(num_actions=6), (64, 32), encoder)
+    first = jax.jit(partial(networks.initial, network))
+    layers = first(jax.random.key(0), jnp.zeros(shape))["params"]
     scales = {"actor_out": 0.01, "critic_out": 1.0}
     for name, layer in layers.items():
         kernel = np.asarray(layer["kernel"]) / scales.get(name, np.sqrt(2))
@@ -207,10 +213,23 @@ def test_first_kernels_are_orthogonal_at_their_scales_and_differ():
         np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5)
         assert not np.any(layer["bias"])
     assert not np.allclose(layers["actor_1"]["kernel"], layers["critic_1"]["kernel"])
-    expected = jax.eval_shape(network.init, jax.random.key(0), jnp.zeros(10))["params"]
+    expected = jax.eval_shape(network.init, jax.random.key(0), jnp.zeros(shape))["params"]
     assert jax.tree.map(lambda x: (x.shape, x.dtype), layers) == jax.tree.map(
         lambda x: (x.shape, x.dtype), dict(expected)
     )
+
+
+@pytest.mark.relaxed
+def test_first_parameters_of_the_flat_network_stay_as_they_are():
+    layers = networks.initial(networks.ActorCritic(6, (8,)), jax.random.key(0), jnp.zeros(10))
+    first = {name: layer["kernel"][0, 0] for name, layer in layers["params"].items()}
+    recorded = {
+        "actor_0": 0.85393709,
+        "actor_out": -0.00408469,
+        "critic_0": 0.73498154,
+        "critic_out": 0.32801270,
+    }
+    assert first == pytest.approx(recorded, rel=1e-4)
 
 
 @pytest.mark.relaxed
@@ -235,3 +254,104 @@ def test_first_parameters_have_the_same_bits_in_any_batch_and_no_batched_lapack_
     one = jax.jit(lambda key: networks.initial(network, key, jnp.zeros(10)))
     stacked = jax.tree.map(lambda *x: np.stack(x), *[one(key) for key in keys])
     jax.tree.map(np.testing.assert_array_equal, stacked, many(keys))
+
+
+# Networks of items.
+
+
+def items_network(hidden_sizes):
+    """For 5 items of 3 numbers and 4 types: what it does, large parameters, 7 observations."""
+    network = networks.network(SimpleNamespace(num_actions=20), hidden_sizes, "items")
+    random = np.random.default_rng(0)
+    items = random.normal(size=(7, 5, 3)).astype(np.float32)
+    shapes = jax.eval_shape(network.init, jax.random.key(0), items)
+    params = jax.tree.map(lambda x: random.normal(0, 0.5, x.shape).astype(np.float32), shapes)
+    return jax.jit(network.apply), params, items
+
+
+@pytest.mark.relaxed
+@pytest.mark.parametrize("hidden_sizes", [(), (16,), (32, 16)])
+def test_permuting_items_permutes_the_logits_of_each_type_and_leaves_the_value(hidden_sizes):
+    apply, params, items = items_network(hidden_sizes)
+    order = np.array([3, 0, 4, 1, 2])
+    logits, values = apply(params, items)
+    moved_logits, moved_values = apply(params, items[:, order])
+    assert (logits.shape, values.shape) == ((7, 20), (7,))
+    by_type = np.asarray(logits).reshape(7, 4, 5)
+    assert by_type.std(-1).min() > 0.01 and np.std(values) > 0.1
+    expected = by_type[:, :, order].reshape(7, 20)
+    np.testing.assert_allclose(moved_logits, expected, rtol=1e-6, atol=2e-6)
+    np.testing.assert_allclose(moved_values, values, rtol=1e-6, atol=2e-6)
+
+
+@pytest.mark.relaxed
+def test_the_logit_of_action_type_times_n_plus_item_is_that_of_the_type_in_the_items_row():
+    apply, params, items = items_network(())
+    layer = params["params"]["actor_out"]
+    by_hand = items @ np.asarray(layer["kernel"]) + np.asarray(layer["bias"])
+    logits, _ = apply(params, items)
+    for kind in range(4):
+        for item in range(5):
+            np.testing.assert_allclose(
+                logits[:, kind * 5 + item], by_hand[:, item, kind], rtol=1e-5, atol=1e-6
+            )
+
+
+@pytest.mark.relaxed
+def test_an_item_is_judged_by_the_others_too():
+    apply, params, items = items_network((16,))
+    logits, values = apply(params, items)
+    other = items + (np.arange(5) == 4).astype(np.float32)[:, None]
+    moved_logits, moved_values = apply(params, other)
+    assert np.abs(moved_logits - logits).reshape(7, 4, 5)[:, :, 0].min() > 1e-4
+    assert np.abs(moved_values - values).min() > 1e-4
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (5, 3, 2)])
+def test_items_that_are_no_matrix_are_refused(shape):
+    message = f"encoder 'items' needs observations [n, F]: here they are {list(shape)}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        networks.features(jnp.zeros((4, *shape)), 1, 2)
+
+
+def test_features_of_items_keep_their_rows():
+    obs = np.arange(24, dtype=np.int32).reshape(2, 4, 3)
+    features = networks.features(jnp.asarray(obs), 1, 2)
+    assert features.dtype == np.float32
+    assert np.array_equal(features, obs)
+
+
+@pytest.mark.relaxed
+def test_a_number_of_actions_that_items_do_not_divide_is_refused():
+    network = networks.network(SimpleNamespace(num_actions=6), (8,), "items")
+    with pytest.raises(ValueError, match=r"here are 6 actions for \[4, 3\]"):
+        networks.initial(network, jax.random.key(0), jnp.zeros((4, 3)))
+
+
+@pytest.mark.relaxed
+def test_an_env_without_items_is_refused():
+    config = replace(SMALL, encoder="items")
+    with pytest.raises(ValueError, match=r"observations \[n, F\]: here they are \[2\]"):
+        ppo.train_jit(root_key(0), Match(), match(), config, FAST)
+
+
+@pytest.mark.relaxed
+def test_the_network_of_items_learns_to_pick_one():
+    """Random play scores 0.1."""
+    config = replace(
+        SMALL,
+        encoder="items",
+        num_envs=32,
+        total_updates=40,
+        eval_every=20,
+        eval_episodes=64,
+        normalize_observations=True,
+    )
+    result = ppo.train_jit(root_key(0), Pick(), match(), config, replace(FAST, gamma=0.0))
+    assert result.metrics.greedy.score.mean[0] < 0.5
+    assert result.metrics.greedy.score.mean[-1] > 0.95
+    # Columns are scaled, not entries: sizes are uniform in (0, 1) in every row.
+    count, mean, square = result.state.normalizer
+    assert count == config.total_steps * 5
+    np.testing.assert_allclose(mean, [0.5, 0.5], atol=0.02)
+    np.testing.assert_allclose(square / count, [1 / 12, 1 / 4], atol=0.01)
