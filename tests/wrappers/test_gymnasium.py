@@ -288,3 +288,15 @@ def test_a_missing_gymnasium_gives_one_line_that_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "lifedrift_jax.wrappers.gymnasium")
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'lifedrift_jax\[gym\]'$"):
         importlib.import_module("lifedrift_jax.wrappers.gymnasium")
+
+
+def test_samples_of_the_action_space_are_legal():
+    env = make("task_flow/hard-v0")
+    env.action_space.seed(0)
+    for seed in range(5):
+        _, info = env.reset(seed=seed)
+        terminated = False
+        while not terminated:
+            action = env.action_space.sample()
+            assert info["action_mask"][action]
+            _, _, terminated, _, info = env.step(action)

@@ -13,6 +13,22 @@ from lifedrift_jax.wrappers.checked import Checked
 from lifedrift_jax.wrappers.episodes import Report
 
 
+class LegalDiscrete(gymnasium.spaces.Discrete):
+    """The actions, of which `sample` draws a legal one unless it is told otherwise.
+
+    Attributes:
+        legal: [A] int8, 1 = legal in the env's state; None before the first reset.
+    """
+
+    legal: np.ndarray | None = None
+
+    def sample(self, mask: np.ndarray | None = None, probability: np.ndarray | None = None) -> Any:
+        """One action, uniform over `mask` ([A] int8), or over the legal ones."""
+        if mask is None and probability is None:
+            mask = self.legal
+        return super().sample(mask, probability)
+
+
 def check_arguments(env: Env, params: Any, render_mode: None) -> None:
     """Raise ValueError for an env that resets by itself or works outside jit only, for
     stacked params, and for a render mode.

@@ -32,7 +32,8 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, Any]):
         convert.check_arguments(env, params, render_mode)
         self.env, self.params = env, params
         self.observation_space = convert.to_space(env.observation_space(params))
-        self.action_space = convert.to_space(env.action_space(params))
+        self._actions = convert.LegalDiscrete(env.action_space(params).n)
+        self.action_space = self._actions
         self._seat: episodes.Seat | None = None
 
     @property
@@ -89,5 +90,6 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, Any]):
         return np.array(step.obs), float(step.reward), terminated, truncated, self._info()
 
     def _info(self) -> dict[str, Any]:
+        self._actions.legal = np.asarray(self._report.action_mask).astype(np.int8)
         info = convert.info_arrays(self._report, self._seed)
         return {name: value if value.ndim else value.item() for name, value in info.items()}
