@@ -14,17 +14,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 import lifedrift_jax as ld
-from lifedrift_jax import rollout
 from lifedrift_jax.baselines import make_policy
-from lifedrift_jax.rng import IMPLEMENTATION
+from lifedrift_jax.summary import Mean
+from lifedrift_jax.sweep import sweep
 from lifedrift_jax.task_flow import tables
+from lifedrift_jax.terminal import measured
 
 BARS = {"score": 0.03, "step reward": 0.05}
 NAIVE = ("earliest_deadline", "delegate_all")
@@ -33,46 +31,28 @@ POLICIES = ("heuristic", "random", *NAIVE)
 FREE = ("energy_cost", "budget_cost", "value", "failure_health")
 SPREAD = 0.08  # standard deviation of a change, relative
 SEARCH_EPISODES = 8_192
-CHUNK = 4_096  # episodes side by side
 
 
-@partial(jax.jit, static_argnames=("env", "policy", "num_steps"))
-def sums(seed, first, params, *, env, policy, num_steps):
-    """Sums over a chunk of episodes: (score, step reward, their squares), [4]."""
-
-    def one(index):
-        key = ld.episode_key(jax.random.key(seed, impl=IMPLEMENTATION), index)
-        outcome, _ = rollout.episode(key, env, policy, params, num_steps)
-        return jnp.stack([outcome.score, outcome.episode_return / outcome.length])
-
-    values = jax.vmap(one)(first + jnp.arange(CHUNK, dtype=jnp.uint32))
-    return jnp.concatenate([values.sum(axis=0), (values**2).sum(axis=0)])
-
-
-def measure(env, params, episodes: int, seed: int) -> dict[str, np.ndarray]:
-    """Policy -> [2, 2]: rows score and step reward, columns mean and half of its 95% interval."""
-    chunks, figures = -(-episodes // CHUNK), {}
+def measure(env, params, episodes: int, seed: int) -> dict[str, tuple[Mean, Mean]]:
+    """Policy -> its score and its mean reward of a step."""
+    figures = {}
     for name in POLICIES:
-        play = partial(sums, env=env, policy=make_policy(name, env), num_steps=tables.MAX_STEPS)
-        total = sum(
-            np.asarray(play(np.uint32(seed), np.uint32(i * CHUNK), params), np.float64)
-            for i in range(chunks)
-        )
-        mean, square = np.split(total / (chunks * CHUNK), 2)
-        half = 1.96 * np.sqrt(np.maximum(square - mean**2, 0) / (chunks * CHUNK))
-        figures[name] = np.stack([mean, half], axis=1)
+        summary = sweep(env, make_policy(name, env), params, seed, episodes, steps=False)
+        figures[name] = summary.score, summary.step_reward
     return figures
 
 
-def misses(tier: str, figures: dict[str, np.ndarray]) -> dict[str, float]:
+def misses(tier: str, figures: dict[str, tuple[Mean, Mean]]) -> dict[str, float]:
     """What each bar is missed by; below 0 = room left."""
     missed = {}
     for policy, source in tables.SOURCE.items():
-        for row, (what, bar) in enumerate(BARS.items()):
-            distance = abs(figures[policy][row, 0] - source[tier][row])
-            missed[f"{policy}, {what}"] = distance - bar
+        for (what, bar), found, right in zip(
+            BARS.items(), figures[policy], source[tier], strict=True
+        ):
+            missed[f"{policy}, {what}"] = abs(found.mean - right) - bar
     for policy in NAIVE:
-        missed[f"{policy} below heuristic"] = figures[policy][0, 0] - figures["heuristic"][0, 0]
+        ahead = figures[policy][0].mean - figures["heuristic"][0].mean
+        missed[f"{policy} below heuristic"] = ahead
     return missed
 
 
@@ -81,13 +61,13 @@ def loss(missed: dict[str, float]) -> float:
     return sum(max(x, 0) for x in missed.values()) + 1e-3 * max(missed.values())
 
 
-def show(tier: str, figures: dict[str, np.ndarray]) -> bool:
+def show(tier: str, figures: dict[str, tuple[Mean, Mean]]) -> bool:
     """Print a tier's figures; whether all bars are met."""
-    for policy, ((score, score_half), (reward, reward_half)) in figures.items():
+    for policy, (score, reward) in figures.items():
         source = tables.SOURCE.get(policy, {}).get(tier)
         beside = f"source {source.score:.2f} / {source.step_reward:.3f}" if source else ""
-        text = f"{score:.4f} ± {score_half:.4f}  step reward {reward:.4f} ± {reward_half:.4f}"
-        print(f"{tier:7} {policy:18} score {text}  {beside}")
+        text = f"score {measured(score)}  step reward {measured(reward)}"
+        print(f"{tier:7} {policy:18} {text}  {beside}")
     failed = {name: x for name, x in misses(tier, figures).items() if x > 0}
     for name, x in failed.items():
         print(f"{tier:7} MISSED {name}, by {x:.4f}")

@@ -105,8 +105,15 @@ class CommandLine:
             raise ValueError(_unboxed(said.getvalue())) from None
 
 
-def settings(option: str, texts: Iterable[Sequence[str]]) -> dict[str, Any]:
+def settings(
+    option: str, texts: Iterable[Sequence[str]], words: Sequence[str] = ()
+) -> dict[str, Any]:
     """KEY=VALUE texts of an option as a dict; a key given twice takes the last value.
+
+    Args:
+        option: its name, for errors.
+        texts: what was given, a list each time the option stands there.
+        words: keys whose value may be a bare word, without the quotes that JSON has.
 
     Raises:
         ValueError: a text is no KEY=VALUE with a JSON value.
@@ -114,6 +121,8 @@ def settings(option: str, texts: Iterable[Sequence[str]]) -> dict[str, Any]:
     values = {}
     for text in (text for several in texts for text in several):
         name, _, value = text.partition("=")
+        if name in words and value.isidentifier():
+            value = json.dumps(value)
         try:
             values[name] = json.loads(value)
         except ValueError:

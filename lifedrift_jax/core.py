@@ -267,6 +267,17 @@ def fence(live: jax.Array, tree: Tree) -> Tree:
     return jax.lax.platform_dependent(tree, cpu=fenced, default=lambda x: x)
 
 
+def one_episode(state: Tree) -> Tree:
+    """`state`, which has a `step`; raise ValueError if it is a batch of states."""
+    shape = np.shape(state.step)  # type: ignore[attr-defined]
+    if shape != ():
+        raise ValueError(
+            f"state is a batch of shape {shape}: take one episode of it, "
+            "such as jax.tree.map(lambda x: x[0], state)"
+        )
+    return state
+
+
 def horizon(params: Any) -> int:
     """The largest `max_steps` of concrete (perhaps stacked) params, as a Python int."""
     try:

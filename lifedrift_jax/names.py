@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 
 
+def spaced(name: str) -> str:
+    """A name as words: its underscores are spaces."""
+    return name.replace("_", " ")
+
+
 def unknown(what: str, value: Any, legal: Iterable[str]) -> ValueError:
     """The error for a `value` that is no legal `what`: names the closest, lists all."""
     legal = list(legal)

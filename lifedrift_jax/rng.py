@@ -99,8 +99,7 @@ def part_key(key: jax.Array, part: jax.Array | int) -> jax.Array:
 
 def word(key: jax.Array, lane: int) -> jax.Array:
     """Word `lane` (0..31) of a key: () uint32, uniform over all 32-bit values."""
-    k0, k1 = _key_words(key)
-    return mix(mix(k0 + jnp.uint32(LANES[lane])) ^ mix(k1))
+    return _word(key, jnp.uint32(LANES[lane]))
 
 
 def uniform_pair(key: jax.Array, lane: int) -> tuple[jax.Array, jax.Array]:
@@ -112,16 +111,12 @@ def uniform_pair(key: jax.Array, lane: int) -> tuple[jax.Array, jax.Array]:
     Returns:
         Two () float32 arrays.
     """
-    bits = word(key, lane)
-    return _midpoint(bits & jnp.uint32(0xFFFF)), _midpoint(bits >> 16)
+    return _halves(word(key, lane))
 
 
 def uniform_pairs(key: jax.Array, lane: int, count: int) -> tuple[jax.Array, jax.Array]:
     """`uniform_pair` of `count` words from `lane` on: two [count] float32 arrays."""
-    lanes = jnp.asarray(np.array(LANES[lane : lane + count], np.uint32))
-    k0, k1 = _key_words(key)
-    bits = mix(mix(k0 + lanes) ^ mix(k1))
-    return _midpoint(bits & jnp.uint32(0xFFFF)), _midpoint(bits >> 16)
+    return _halves(_word(key, jnp.asarray(np.array(LANES[lane : lane + count], np.uint32))))
 
 
 def uniform_index(key: jax.Array, count: jax.Array | int) -> jax.Array:
@@ -138,6 +133,16 @@ def mix(x: jax.Array) -> jax.Array:
     x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
     return x ^ (x >> 16)
+
+
+def _word(key: jax.Array, offset: jax.Array) -> jax.Array:
+    k0, k1 = _key_words(key)
+    return mix(mix(k0 + offset) ^ mix(k1))
+
+
+def _halves(bits: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The two uniforms in the lower and the upper half of words."""
+    return _midpoint(bits & jnp.uint32(0xFFFF)), _midpoint(bits >> 16)
 
 
 def _key_words(key: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -72,7 +72,7 @@ class Folder:
 
     def save_json(self, name: str, content: dict[str, Any]) -> None:
         """Write a JSON file."""
-        _write_text(self.path / name, _json(content))
+        write_json(self.path / name, content)
 
     def save_table(self, name: str, columns: Mapping[str, Any]) -> None:
         """Write a Parquet file; `columns` holds arrays or lists of equal length.
@@ -83,6 +83,11 @@ class Folder:
         arrow = _pyarrow()
         table = arrow.table(dict(columns))
         self.save(name, lambda stream: arrow.parquet.write_table(table, stream))
+
+
+def write_json(file: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file, whole or not at all; no NaN, no infinity."""
+    _write_text(file, _json(content))
 
 
 def read_description(file: Path) -> dict[str, Any]:

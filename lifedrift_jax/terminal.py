@@ -14,6 +14,7 @@ from rich import box, progress
 from rich.console import Console
 from rich.table import Table
 
+from lifedrift_jax.names import spaced
 from lifedrift_jax.summary import Mean, Summary
 
 Report = Callable[..., None]  # called with (done, in all, note to show="")
@@ -107,7 +108,7 @@ def episode_table(record: Mapping[str, Any]) -> Table:
         rows.append(
             (
                 number,
-                *([step["view"]["time_of_day"].replace("_", " ")] if clock else []),
+                *([spaced(step["view"]["time_of_day"])] if clock else []),
                 step["action"] if number else "",
                 *(f"{value:.3f}" for value in step["variables"].values()),
                 f"{step['reward']:+.3f}" if number else "",

@@ -9,9 +9,9 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from summaries import estimate_of, plain_summary
 
 from lifedrift_jax import plots
-from lifedrift_jax.summary import Estimate, Summary
 
 VARIABLES = ("alignment", "drift", "energy", "fatigue", "focus")
 CONSTANTS = tuple(
@@ -43,23 +43,15 @@ def summary(task="energy_balance-v0", policy="random", steps=4, threshold=0.85, 
         }
         for place, name in enumerate(VARIABLES)
     }
-    estimate = Estimate(1000, mean, 0.1, 0.003, (mean - 0.006, mean + 0.006), 0, 1, {}, 0.001)
-    return Summary(
-        description={
-            "env": f"life_drift/{task}",
-            "policy": policy,
-            "params": {"cascade_threshold": threshold},
-        },
-        episodes=1000,
-        finished=1000,
-        unfinished=0,
-        score=estimate,
-        episode_return=estimate,
-        step_reward=estimate,
+    description = {
+        "env": f"life_drift/{task}",
+        "policy": policy,
+        "params": {"cascade_threshold": threshold},
+    }
+    return plain_summary(
+        description,
+        estimate_of(mean),
         mean_length=float(steps),
-        events={},
-        actions={},
-        invalid_actions=None,
         steps=series if watched else {},
         histograms={"score": {"low": 0.0, "high": 1.0, "counts": counts.tolist()}},
     )

@@ -13,11 +13,9 @@ tensorboard/       event files, if asked for
 """
 
 import json
-import re
 import sys
 import time
 from dataclasses import asdict, replace
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +24,7 @@ import jax
 import numpy as np
 
 from lifedrift_jax import __version__, registry, terminal
-from lifedrift_jax.commands import Settings, settings
+from lifedrift_jax.commands import settings
 from lifedrift_jax.core import Env, positive
 from lifedrift_jax.names import unknown
 from lifedrift_jax.rng import root_key
@@ -116,7 +114,7 @@ def job_of(command: Any) -> Job:
     env_id = registry.resolve(command.id[0])
     none = (PPOConfig(), Hyper())
     config, hyper = none if command.no_preset else PRESETS.get(env_id, none)
-    sizes = _sizes(command.config)
+    sizes = settings("--config", command.config, words=("encoder",))
     if "device_axis" in sizes:
         raise ValueError("--config device_axis is set by --split-envs")
     config = replaced("--config", config, sizes)
@@ -309,12 +307,6 @@ def replaced(option: str, record: Any, values: dict[str, Any]) -> Any:
         if name not in asdict(record):
             raise unknown(f"{option} field", name, asdict(record))
     return replace(record, **values)
-
-
-def _sizes(texts: Settings) -> dict[str, Any]:
-    """What --config says; encoder=items may do without the quotes that JSON has."""
-    word = partial(re.sub, r"^encoder=(\w+)$", r'encoder="\1"')
-    return settings("--config", [[word(text) for text in several] for several in texts])
 
 
 def _swept(text: str) -> tuple[str, list[float]]:

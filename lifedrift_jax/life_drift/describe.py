@@ -20,13 +20,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from lifedrift_jax.core import Step
+from lifedrift_jax.core import Step, one_episode
 from lifedrift_jax.life_drift import dynamics, graders, words
 from lifedrift_jax.life_drift.tables import ACTIONS, COMPONENTS, PHASES, TASKS, VARIABLES
 from lifedrift_jax.life_drift.types import Params, State
-from lifedrift_jax.names import checked_index
+from lifedrift_jax.names import checked_index, spaced
 
 _RECENT = 3  # actions kept in State.recent
 _WORTH_TELLING = 0.005  # smallest change of a variable that `outcome` mentions
@@ -70,12 +69,7 @@ def observation(
     Raises:
         ValueError: `state` is a batch, or a target goal is none of the task's.
     """
-    if np.shape(state.step) != ():
-        raise ValueError(
-            f"state is a batch of shape {np.shape(state.step)}: take one episode of it, "
-            "such as jax.tree.map(lambda x: x[0], state)"
-        )
-    numbers, codes = jax.device_get(_packed(state, params))
+    numbers, codes = jax.device_get(_packed(one_episode(state), params))
     task_index, recent, phase, step, max_steps = codes.tolist()
     task = list(TASKS)[task_index]
     return {
@@ -107,8 +101,8 @@ def paragraph(
         task_description=seen["task_description"],
         step_number=seen["step_number"],
         max_steps=seen["max_steps"],
-        time_of_day=_spaced(seen["time_of_day"]),
-        goals=_listed([_spaced(goal) for goal in seen["goals"]]),
+        time_of_day=spaced(seen["time_of_day"]),
+        goals=_listed([spaced(goal) for goal in seen["goals"]]),
         levels=_listed(levels).capitalize(),
         recent_actions=_listed(seen["recent_actions"]),
         threshold=float(params.cascade_threshold),
@@ -214,17 +208,13 @@ def _recent_actions(
         digit = recent >> (3 * age) & 7
         wordings = tuple(words.BEHAVIOURS.values())[digit - 1]
         goal = named[-1 - age] if age < len(named) else None
-        for_goal = "" if goal is None else words.FOR_GOAL.format(goal=_spaced(goal))
+        for_goal = "" if goal is None else words.FOR_GOAL.format(goal=spaced(goal))
         told.append(wordings[(step - 1 - age) % len(wordings)].format(goal=for_goal))
     return [*TASKS[task].habits, *reversed(told)][-_RECENT:]
 
 
 def _level(value: float) -> str:
     return words.LEVELS[bisect.bisect_right(words.LEVEL_BOUNDS, value)]
-
-
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from lifedrift_jax.core import Env, Policy, select
+from lifedrift_jax import rollout
+from lifedrift_jax.core import Env, Policy
 from lifedrift_jax.rng import policy_key, reset_key, step_key
 
 Rounds = tuple[tuple[int, int], ...]
@@ -39,36 +40,6 @@ def look_ahead(
         name: the policy's.
     """
 
-    def grade_of(
-        base: Policy, action: jax.Array, key: jax.Array, state: Any, params: Any
-    ) -> jax.Array:
-        """Grade of one episode that begins with `action`; no draw depends on the action."""
-
-        def moved(state: Any, action: jax.Array, step: jax.Array) -> Any:
-            after, _ = env.transition(state, action, env.draw(step_key(key, step)), params)
-            return select(env.is_terminal(state, params), state, after)
-
-        def play_on(play: tuple[Any, Any, jax.Array]) -> tuple[Any, Any, jax.Array]:
-            state, carry, step = play
-            obs, mask = env.observe(state, params), env.action_mask(state, params)
-            action, carry = base.act(policy_key(key, step), obs, mask, carry)
-            return moved(state, action, step), carry, step + 1
-
-        first = moved(state, action, jnp.int32(0))
-        carry = base.init(policy_key(reset_key(key), 0), params)
-        state, _, _ = jax.lax.while_loop(
-            lambda play: ~env.is_terminal(play[0], params), play_on, (first, carry, jnp.int32(1))
-        )
-        return env.grade(state, params)
-
-    def mean_grades(
-        base: Policy, actions: jax.Array, keys: jax.Array, state: Any, params: Any
-    ) -> jax.Array:
-        """[A] mean over episodes with the draws of `keys`, the same for all actions."""
-        each = jax.vmap(partial(grade_of, base), (None, 0, None, None))
-        # A loop over actions: memory stays that of one action's samples.
-        return jax.lax.map(lambda action: jnp.mean(each(action, keys, state, params)), actions)
-
     def act(key: jax.Array, obs: jax.Array, mask: jax.Array, params: Any) -> tuple[jax.Array, Any]:
         state = restore(obs, params)
         actions = jnp.arange(env.num_actions, dtype=jnp.int32)
@@ -78,9 +49,43 @@ def look_ahead(
             actions, totals = actions[best], totals[:, best]
             numbers = jnp.arange(done, done + samples, dtype=jnp.uint32)
             keys = jax.vmap(step_key, (None, 0))(reset_key(key), numbers)
-            means = [mean_grades(base, actions, keys, state, params) for base in bases]
+            means = [mean_grades(env, base, actions, keys, state, params) for base in bases]
             totals = totals + samples * jnp.stack(means)
             done += samples
         return actions[jnp.argmax(jnp.max(totals, axis=0))], params
 
     return Policy(name, lambda key, params: params, act)
+
+
+def mean_grades(
+    env: Env, base: Policy, actions: jax.Array, keys: jax.Array, state: Any, params: Any
+) -> jax.Array:
+    """Mean grades of episodes that go on from `state` with each action, then with `base`.
+
+    Args:
+        env, base: the model, and what plays on.
+        actions: [A] int32.
+        keys: [N] of the episodes, the same for all actions: their differences vary less.
+        state, params: of one episode.
+
+    Returns:
+        [A] float.
+    """
+    each = jax.vmap(partial(_grade, env, base), (None, 0, None, None))
+    # A loop over actions: memory stays that of one action's episodes.
+    return jax.lax.map(lambda action: jnp.mean(each(action, keys, state, params)), actions)
+
+
+def _grade(
+    env: Env, base: Policy, action: jax.Array, key: jax.Array, state: Any, params: Any
+) -> jax.Array:
+    """() grade of one such episode."""
+    first = env.step(step_key(key, 0), state, action, params)
+    carry = base.init(policy_key(reset_key(key), 0), params)
+    begun = rollout.Play(key, first.state, carry, jnp.zeros_like(first.reward), jnp.int32(0))
+    play, _ = jax.lax.while_loop(
+        lambda now: ~env.is_terminal(now[0].state, params),
+        lambda now: (rollout.advance(*now, env, base, params)[0], now[1] + 1),
+        (begun, jnp.int32(1)),
+    )
+    return env.grade(play.state, params)

@@ -14,6 +14,7 @@ from typing import Any
 
 from lifedrift_jax.names import unknown
 from lifedrift_jax.registry import resolve
+from lifedrift_jax.run_folder import write_json
 from lifedrift_jax.summary import Summary
 
 FILE = "references.json"
@@ -84,7 +85,7 @@ def write(file: Path, summaries: Sequence[Summary], command: str) -> None:
             "interval": summary.score.interval,
         }
         entry |= {"command": command, "jax": summary.description["jax"]}
-    file.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    write_json(file, table)
 
 
 @cache

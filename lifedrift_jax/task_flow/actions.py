@@ -17,8 +17,8 @@ def split(action: jax.Array) -> tuple[jax.Array, jax.Array]:
     return action // SLOTS, action % SLOTS
 
 
-def join(kind: jax.Array | int, slot: jax.Array) -> jax.Array:
-    """The action of a type and a slot."""
+def join(kind: jax.Array, slot: jax.Array) -> jax.Array:
+    """The action of a type and a slot, the reverse of `split`."""
     return kind * SLOTS + slot
 
 

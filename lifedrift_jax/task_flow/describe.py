@@ -12,10 +12,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from lifedrift_jax.core import Step
-from lifedrift_jax.names import index_of
+from lifedrift_jax.core import Step, one_episode
+from lifedrift_jax.names import index_of, spaced
 from lifedrift_jax.task_flow import actions, graders, tables, words
 from lifedrift_jax.task_flow.types import Params, State
 
@@ -82,7 +81,7 @@ def _parts(state: State, params: Params) -> tuple[jax.Array, jax.Array]:
 
 def _read(state: State, params: Params) -> dict[str, Any]:
     """Field -> number, or list of one number a slot, as plain Python; codes as their names."""
-    packed = jax.device_get(_packed(_single(state), params))
+    packed = jax.device_get(_packed(one_episode(state), params))
     seen: dict[str, Any] = {}
     for (columns, singles), row in zip(_PACKS, packed, strict=True):
         end = len(columns) * tables.SLOTS
@@ -98,16 +97,6 @@ def _read(state: State, params: Params) -> dict[str, Any]:
 def _title(domain: str, wording: int, priority: float) -> str:
     level = words.LEVELS[bisect.bisect_right(words.LEVEL_BOUNDS, priority)]
     return words.TITLES[domain][wording].format(level=level)
-
-
-def _single(state: State) -> State:
-    """The state itself; raise ValueError for a batch."""
-    if np.shape(state.step) != ():
-        raise ValueError(
-            f"state is a batch of shape {np.shape(state.step)}: take one episode of it, "
-            "such as jax.tree.map(lambda x: x[0], state)"
-        )
-    return state
 
 
 def observation(state: State, params: Params, task_id: str | None = None) -> dict[str, Any]:
@@ -169,14 +158,14 @@ def paragraph(state: State, params: Params, task_id: str | None = None) -> str:
     for status, heading in words.SECTIONS.items():
         items = [item for item in view["tasks"] if item["status"] == status]
         lines += [heading] if items else []
-        lines += [words.LINE.format_map(i | {"domain": _spaced(i["domain"])}) for i in items]
+        lines += [words.LINE.format_map(i | {"domain": spaced(i["domain"])}) for i in items]
     lines += [] if view["tasks"] else [words.NO_QUEUE]
     return "\n".join([*lines, words.LAST_ACTION.format_map(view)])
 
 
 def legal_actions(state: State, params: Params) -> list[str]:
     """Names of the actions that are legal in `state`, all 48 once the episode is over."""
-    mask = jax.device_get(_mask(_single(state), params))
+    mask = jax.device_get(_mask(one_episode(state), params))
     return [name for name, legal in zip(actions.NAMES, mask, strict=True) if legal]
 
 
@@ -249,7 +238,7 @@ def _why_illegal(seen: Mapping[str, Any], index: int) -> str:
     return words.ILLEGAL[kind if reachable else status].format(
         slot=slot,
         item=_item(seen, slot),
-        domain=_spaced(seen["domain"][slot]),
+        domain=spaced(seen["domain"][slot]),
         needs=words.COST.format(*costs),
         left=words.COST.format(seen["energy"], seen["budget"]),
     )
@@ -262,7 +251,7 @@ def grade_components(state: State, params: Params) -> dict[str, dict[str, float]
     and "collapse" (1 if health is below collapse_health, else 0), whose weights are negative.
     The sum of weight x value, clamped to [0, 1], is the grade so far; it is final at the end.
     """
-    weights, values = jax.device_get(_parts(_single(state), params))
+    weights, values = jax.device_get(_parts(one_episode(state), params))
     names = (*tables.COMPONENTS, *_PENALTIES)
     return {
         name: {"weight": weight, "value": value}
@@ -316,7 +305,3 @@ def _queue(seen: Mapping[str, Any]) -> list[int]:
 
 def _item(seen: Mapping[str, Any], slot: int) -> str:
     return words.ITEM.format(slot=slot, title=seen["title"][slot])
-
-
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")

@@ -181,10 +181,8 @@ def _world(state: State, before: State, noise: Noise, params: Params) -> State:
     deadline = jnp.where(to_do, jnp.maximum(state.deadline - 1 - hurried, 0), state.deadline)
     expired = to_do & (deadline == 0)
     lost = rounded(params.failure_health * count(expired).astype(state.health.dtype))
-    drifted, spiked = (
-        _drifted(state, volatility, noise, params),
-        _spiked(state, volatility, noise, params),
-    )
+    drifted = _drifted(state, volatility, noise, params)
+    spiked = _spiked(state, volatility, noise, params)
     after = replace(
         state,
         status=jnp.where(expired, tables.LATE, state.status),

@@ -101,7 +101,7 @@ class Params:
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             need((value >= low) & (value <= high), name, f"in [{low:g}, {high:g}]")
-            if value.shape[-1:] == (2,) and name != "grade_weights":
+            if name in _BOUNDS:
                 need(value[..., 0] <= value[..., 1], name, "a lower and an upper bound")
         most = self.value[..., 1] * np.max(self.domains.value, axis=-1)
         need(most <= MAX_REWARD, "value", f"so low that no item pays more than {MAX_REWARD:g}")
@@ -115,6 +115,10 @@ class Params:
 
 _MAX_STEPS = f"in [1, {MAX_STEPS:,}]"
 _ANY = np.inf
+_BOUNDS = (
+    *("priority", "deadline", "uncertainty"),
+    *("energy_cost", "budget_cost", "value", "drift"),
+)
 # Field -> lowest and highest legal value.
 _RANGES: dict[str, tuple[float, float]] = {
     "priority": (1e-3, 1),

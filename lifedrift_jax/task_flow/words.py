@@ -82,8 +82,8 @@ TITLES = {
 LEVEL_BOUNDS = (0.5, 0.75)
 LEVELS = ("P3", "P2", "P1")
 
-# What the last action came to, one sentence an outcome of `tables.OUTCOMES`. {action} is its
-# name, {item} its item: the slot and the title.
+# What the last action came to, one sentence an outcome of `tables.OUTCOMES`. {item} is its
+# item: the slot and the title.
 OUTCOMES = {
     "none": "Nothing has been done yet.",
     "invalid": "The action was not legal: nothing was done, and time passed.",

@@ -1,32 +1,18 @@
 import json
 
 import pytest
+from summaries import estimate_of, plain_summary
 
 from lifedrift_jax.planning import normalized_score, references
 from lifedrift_jax.planning.scores import POLICIES, _table, has_references, write
 from lifedrift_jax.registry import registered
-from lifedrift_jax.summary import Estimate, Summary
 
 IDS = [env_id for env_id in registered() if has_references(env_id)]
 
 
 def summary(env_id, policy, score):
-    estimate = Estimate(9, score, 0.1, 0.03, (score - 0.06, score + 0.06), 0, 1, {}, 0.001)
-    return Summary(
-        description={"env": env_id, "policy": policy, "jax": "0"},
-        episodes=9,
-        finished=9,
-        unfinished=0,
-        score=estimate,
-        episode_return=estimate,
-        step_reward=estimate,
-        mean_length=1.0,
-        events={},
-        actions={},
-        invalid_actions=None,
-        steps={},
-        histograms={},
-    )
+    description = {"env": env_id, "policy": policy, "jax": "0"}
+    return plain_summary(description, estimate_of(score), count=9)
 
 
 def test_every_tier_of_task_flow_has_references():

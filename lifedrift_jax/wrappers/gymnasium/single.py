@@ -90,6 +90,6 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, Any]):
         return np.array(step.obs), float(step.reward), terminated, truncated, self._info()
 
     def _info(self) -> dict[str, Any]:
-        self._actions.legal = np.asarray(self._report.action_mask).astype(np.int8)
         info = convert.info_arrays(self._report, self._seed)
+        self._actions.legal = info["action_mask"]
         return {name: value if value.ndim else value.item() for name, value in info.items()}
