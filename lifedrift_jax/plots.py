@@ -31,6 +31,7 @@ Record = Mapping[str, Any]  # a summary as `Summary.to_dict` and summary.json gi
 Records = dict[str, Record]  # by policy
 Tasks = dict[str, Records]  # by id
 Style = dict[str, Any]  # keyword arguments of a line
+Series = Mapping[str, Sequence[float]]  # "count", "mean" and "sd" of a variable, by step
 
 # The colour-blind safe palette of Okabe and Ito, without its yellow (too pale for a line).
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
@@ -206,27 +207,49 @@ def _draw_variables(axes: np.ndarray, records: Records, styles: Mapping[str, Sty
     names = _variables(records)
     for axis in axes[len(names) :]:
         axis.set_axis_off()
+    shares = True  # the first panel runs from 0 to 1
     for axis, name in zip(axes, names, strict=False):
-        for policy, record in records.items():
-            if name in record["steps"]:
-                _draw_variable(axis, record["steps"][name], styles[policy])
+        watched = {p: r["steps"][name] for p, r in records.items() if name in r["steps"]}
+        top = _top(watched.values())
+        shares = top == 1 if axis is axes[0] else shares
+        for policy, series in watched.items():
+            _draw_variable(axis, series, styles[policy], top)
         for limit in _limits(records.values(), name):
             axis.axhline(limit, zorder=0, **GUIDE)
-        axis.set_ylim(-0.02, 1.02)
-        axis.set_yticks([0, 0.5, 1])
-        axis.tick_params(labelleft=axis is axes[0])
+        axis.set_ylim(-0.02 * top, 1.02 * top)
+        if top == 1:
+            axis.set_yticks([0, 0.5, 1])
+        else:
+            axis.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        told = axis is not axes[0] and top == 1 and shares  # by the first panel's numbers
+        axis.tick_params(labelleft=not told)
         axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=True))
         axis.set_xlabel("step", fontsize=NORMAL)
         axis.set_title(name.replace("_", " "), fontsize=NORMAL)
     if names:
-        axes[0].set_ylabel("value in [0, 1]", fontsize=NORMAL)
+        axes[0].set_ylabel("value in [0, 1]" if shares else "value", fontsize=NORMAL)
 
 
-def _draw_variable(axis: Axes, series: Mapping[str, Sequence[float]], style: Style) -> None:
+def _top(all_series: Iterable[Series]) -> float:
+    """The end of a variable's panel: 1, or what holds the bands of one that goes beyond."""
+    means, ends = [1.0], [1.0]
+    for series in all_series:
+        _, mean, sd = _taken(series)
+        means.append(mean.max())
+        ends.append((mean + sd).max())
+    return 1.0 if max(means) <= 1 else max(ends)
+
+
+def _taken(series: Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps that some episode took, and the mean and spread of a variable after them."""
     taken = np.asarray(series["count"]) > 0
-    step = np.flatnonzero(taken)
     mean, sd = np.asarray(series["mean"])[taken], np.asarray(series["sd"])[taken]
-    low, high = np.clip(mean - sd, 0, 1), np.clip(mean + sd, 0, 1)
+    return np.flatnonzero(taken), mean, sd
+
+
+def _draw_variable(axis: Axes, series: Series, style: Style, top: float) -> None:
+    step, mean, sd = _taken(series)
+    low, high = np.clip(mean - sd, 0, top), np.clip(mean + sd, 0, top)
     axis.fill_between(step, low, high, color=style["color"], alpha=0.13, linewidth=0)
     axis.plot(step, mean, linewidth=1.4, **style)
 

@@ -129,6 +129,18 @@ def test_trajectory_is_the_mean_with_a_band_of_one_sd_clipped_to_the_range():
     assert band[band[:, 0] == 4][:, 1].min() == pytest.approx(1.0 - 0.4)
 
 
+def test_a_variable_beyond_1_has_a_panel_that_holds_it_and_numbers_of_its_own():
+    record = summary().to_dict()
+    record["steps"]["alignment"]["mean"] = [12.0, 9, 6, 3, 0]
+    first, second, *_ = plots.mean_trajectories([record]).axes
+    (line,) = lines(first, plots.COLOURS["random"])
+    low, high = first.get_ylim()
+    assert low <= line.get_ydata().min() and line.get_ydata().max() <= high < 14
+    assert second.get_ylim() == (-0.02, 1.02)
+    assert first.get_ylabel() == "value"
+    assert second.yaxis.get_tick_params()["labelleft"]
+
+
 def test_steps_that_no_episode_took_are_not_drawn():
     record = summary().to_dict()
     record["steps"]["drift"]["count"][3:] = [0, 0]
