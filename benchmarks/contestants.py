@@ -17,12 +17,14 @@ import lifedrift_jax
 from benchmarks import numpy_life_drift
 from lifedrift_jax.baselines import simple
 from lifedrift_jax.chunk import play_chunk
+from lifedrift_jax.core import horizon
 from lifedrift_jax.life_drift import tables
 from lifedrift_jax.sweep import CHUNKS_IN_FLIGHT, sweep
 
 TASK = "long_term_stability"
 ENV_ID = f"life_drift/{TASK}-v0"
-NUM_STEPS = tables.TASKS[TASK].max_steps  # of an episode, and of one call of ours
+TASK_FLOW_ID = "task_flow/hard-v0"  # more items than steps, so no step is padding
+NUM_STEPS = tables.TASKS[TASK].max_steps  # of an episode of Life Drift
 GYMNAX_STEPS = 100  # of one call: long enough that its first reset costs gymnax nothing
 GCC = ("gcc", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared")
 LANES = 32  # numbers of envs are multiples of it, since limit.c plays up to so many side by side
@@ -31,6 +33,7 @@ LANES = 32  # numbers of envs are multiples of it, since limit.c plays up to so 
 GYMNAX_ACTIONS: dict[str, Callable[[jax.Array, tuple[int, ...]], jax.Array]] = {
     "CartPole-v1": lambda key, shape: jax.random.randint(key, shape, 0, 2),
     "Pendulum-v1": lambda key, shape: jax.random.uniform(key, (*shape, 1), minval=-2, maxval=2),
+    "Breakout-MinAtar": lambda key, shape: jax.random.randint(key, shape, 0, 3),
 }
 
 Means = tuple[float | None, float | None]  # score and return
@@ -56,28 +59,39 @@ class Contestant:
 
 def ours(num_envs: int) -> Iterator[Contestant]:
     """The sweep's compiled program without and with step statistics, and `sweep` as a whole."""
+    yield _program("ours", ENV_ID, num_envs)
+    yield _program("ours, steps=True", ENV_ID, num_envs, steps=True)
     env, params = lifedrift_jax.make(ENV_ID)
-    policy, device = simple.random(), jax.local_devices()[0]
-    indices, count = np.arange(num_envs, dtype=np.uint32), np.int32(num_envs)
+    devices = jax.local_devices()[:1]
+    run = partial(sweep, chunk_size=num_envs, steps=False, devices=devices)
 
-    def play(seed: int, calls: int, steps: bool) -> Means:
-        program = partial(play_chunk, env=env, policy=policy, num_steps=NUM_STEPS, steps=steps)
+    def play(seed: int, calls: int) -> Means:
+        summary = run(env, simple.random(), params, seed, calls * num_envs)
+        return summary.score.mean, summary.episode_return.mean
+
+    yield Contestant("ours, sweep()", "ours, sweep()", num_envs * NUM_STEPS, play)
+
+
+def task_flow(num_envs: int) -> Iterator[Contestant]:
+    """The sweep's compiled program on TaskFlow, actions drawn among the legal ones."""
+    yield _program("TaskFlow", TASK_FLOW_ID, num_envs)
+
+
+def _program(group: str, env_id: str, num_envs: int, steps: bool = False) -> Contestant:
+    """The sweep's compiled program, for a task whose episodes are all of the full length."""
+    env, params = lifedrift_jax.make(env_id)
+    num_steps, device = horizon(params), jax.local_devices()[0]
+    indices, count = np.arange(num_envs, dtype=np.uint32), np.int32(num_envs)
+    program = partial(play_chunk, env=env, policy=simple.random(), num_steps=num_steps, steps=steps)
+
+    def play(seed: int, calls: int) -> Means:
         seeds = jax.device_put(np.full(num_envs, seed, np.uint32), device)
         chunk = _last_of(
             lambda i: program(seeds, indices + np.uint32(i * num_envs), count, params), calls
         )
         return float(chunk.totals.score.mean), float(chunk.totals.episode_return.mean)
 
-    run = partial(sweep, chunk_size=num_envs, steps=False, devices=[device])
-
-    def play_sweep(seed: int, calls: int) -> Means:
-        summary = run(env, policy, params, seed, calls * num_envs)
-        return summary.score.mean, summary.episode_return.mean
-
-    steps = num_envs * NUM_STEPS
-    yield Contestant("ours", "ours", steps, partial(play, steps=False))
-    yield Contestant("ours, steps=True", "ours, steps=True", steps, partial(play, steps=True))
-    yield Contestant("ours, sweep()", "ours, sweep()", steps, play_sweep)
+    return Contestant(group, group, num_envs * num_steps, play)
 
 
 def gymnax(num_envs: int) -> Iterator[Contestant]:

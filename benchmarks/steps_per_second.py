@@ -21,7 +21,10 @@ from benchmarks import contestants
 from benchmarks.contestants import Contestant, Means
 from benchmarks.machine import ROOT, machine
 
-BARS = {"CartPole-v1": 4.0, "C limit": 0.2}  # least ours / theirs, best size of each, 2 CPU cores
+# Least ours / theirs, best size of each, 2 CPU cores.
+BARS = {"CartPole-v1": 4.0, "C limit": 0.2, "Breakout-MinAtar": 2.0}
+OURS = ("ours", "TaskFlow")
+RIVALS = {"Breakout-MinAtar": "TaskFlow"}  # which of ours a group is compared with, if not "ours"
 # group: (colour of the Okabe-Ito palette, marker)
 STYLES = {
     "C limit": ("#000000", "s"),
@@ -30,6 +33,8 @@ STYLES = {
     "ours, sweep()": ("#CC79A7", "p"),
     "CartPole-v1": ("#0072B2", "^"),
     "Pendulum-v1": ("#56B4E9", "v"),
+    "TaskFlow": ("#D55E00", "*"),
+    "Breakout-MinAtar": ("#0072B2", "P"),
     "NumPy": ("#009E73", "X"),
 }
 
@@ -83,10 +88,14 @@ def ratios(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
         sizes[r["envs"]] = max(sizes.get(r["envs"], 0.0), r["median"])
     for sizes in speed.values():
         sizes["best of each"] = max(sizes.values())
-    ours = speed.pop("ours")
     return [
-        {"ours_over": group, "envs": envs, "ratio": ours[envs] / theirs}
+        {
+            "ours_over": group,
+            "envs": envs,
+            "ratio": speed[RIVALS.get(group, "ours")][envs] / theirs,
+        }
         for group, sizes in speed.items()
+        if group not in OURS
         for envs, theirs in sizes.items()
     ]
 
@@ -158,7 +167,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--envs", type=int, nargs="+", default=[2048, 8192, 65536])
     parser.add_argument("--runs", type=int, default=7, help="timed runs of each contestant")
     parser.add_argument("--seconds", type=float, default=0.25, help="least length of a timed run")
-    others = [name for name in STYLES if name != "ours"]
+    others = [name for name in STYLES if name not in OURS]
     parser.add_argument(
         "--against",
         nargs="+",
@@ -180,6 +189,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def line_up(num_envs: int, library: Any, notes: list[str]) -> Iterator[Contestant]:
     """All contestants that this machine has; a note for each one missing."""
     yield from contestants.ours(num_envs)
+    yield from contestants.task_flow(num_envs)
     try:
         yield from contestants.gymnax(num_envs)
     except ImportError:
@@ -193,7 +203,8 @@ def main() -> None:
     """Measure, print, write."""
     args = arguments()
     args.out.mkdir(parents=True, exist_ok=True)
-    report: dict[str, Any] = {**machine(), "env": contestants.ENV_ID, "runs": args.runs}
+    report: dict[str, Any] = {**machine(), "runs": args.runs}
+    report["envs"] = {"ours": contestants.ENV_ID, "TaskFlow": contestants.TASK_FLOW_ID}
     print(f"{report['cpu']}, {report['cores']} cores; JAX on {report['device']}")
     notes: list[str] = []
     results: list[dict[str, Any]] = []
@@ -206,7 +217,7 @@ def main() -> None:
             library = None
             notes.append("C limit left out: no gcc on the path")
         for n in sorted(set(args.envs)):
-            chosen = {"ours", *args.against}
+            chosen = {*OURS, *args.against}
             group = [c for c in line_up(n, library, notes) if c.group in chosen]
             rows = [{"envs": n, **row} for row in measure(group, args.runs, args.seconds)]
             print_results(rows)

@@ -135,10 +135,14 @@ def test_no_steps_at_all_are_refused():
         check_env(Walk(), PARAMS, num_steps=0)
 
 
-# Of a family whose tasks are params of one env, the last stands for all: a check takes long.
-@pytest.mark.parametrize("env_id", [*registered()[:3], "task_flow/hard-v0"])
-def test_every_registered_id_passes(env_id):
-    check_env(*make(env_id))
+# The tasks of a family are params of one env, so that by default the last stands for all: a
+# check takes long.
+@pytest.mark.slow
+@pytest.mark.parametrize("family", sorted({i.partition("/")[0] for i in registered()}))
+def test_every_registered_id_passes(family, full_size):
+    ids = [i for i in registered() if i.startswith(f"{family}/")]
+    for env_id in ids if full_size else ids[-1:]:
+        check_env(*make(env_id))
 
 
 # The faults. Each entry: (name, env, params, what the message must say).
