@@ -217,7 +217,7 @@ def main() -> None:
             library = None
             notes.append("C limit left out: no gcc on the path")
         for n in sorted(set(args.envs)):
-            chosen = {*OURS, *args.against}
+            chosen = {"ours", *args.against, *(RIVALS.get(g, "ours") for g in args.against)}
             group = [c for c in line_up(n, library, notes) if c.group in chosen]
             rows = [{"envs": n, **row} for row in measure(group, args.runs, args.seconds)]
             print_results(rows)

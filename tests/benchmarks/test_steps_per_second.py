@@ -66,7 +66,8 @@ def test_the_benchmark_writes_positive_figures_for_all_that_is_there(
     report = json.loads((tmp_path / "steps_per_second.json").read_text())
     assert {"command", "commit", "cpu", "cores", "device", "versions"} <= set(report)
     assert {"envs", "runs", "results", "ratios", "bars", "notes"} <= set(report)
-    assert {r["group"] for r in report["results"]} >= {"ours", "TaskFlow", *against}
+    assert {r["group"] for r in report["results"]} >= {"ours", *against}
+    assert not gymnax or "TaskFlow" in {r["group"] for r in report["results"]}
     for result in report["results"]:
         assert len(result["seconds"]) == 1
         assert min(result["seconds"]) > 0 and result["first_call_seconds"] > 0
@@ -76,10 +77,9 @@ def test_the_benchmark_writes_positive_figures_for_all_that_is_there(
             assert result["mean_score_and_return"][0] == pytest.approx(mean, abs=0.02)
     assert {r["envs"] for r in report["ratios"]} == {256, "best of each"}
     assert all(r["ratio"] > 0 for r in report["ratios"])
-    met = {b["ours_over"]: b["met"] for b in report["bars"]}
-    assert all(
-        (met[name] is not None) == (name in against) for name in ("Breakout-MinAtar", "C limit")
-    )
+    measured = {r["group"] for r in report["results"]}
+    assert len(report["bars"]) == 3
+    assert all((b["met"] is not None) == (b["ours_over"] in measured) for b in report["bars"])
     assert (tmp_path / "steps_per_second.png").read_bytes().startswith(b"\x89PNG")
 
 
