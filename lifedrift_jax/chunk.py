@@ -47,7 +47,7 @@ def play_chunk(seeds, indices, count, params, *, env, policy, num_steps, steps) 
     def play_one(seed, index, in_plan):
         key = episode_key(jax.random.key(seed, impl=IMPLEMENTATION), index)
         play = rollout.start(key, env, policy, params)
-        first = _watch(env.variables(play.state), in_plan) if steps else None
+        first = _watch(env.variables(play.state, params), in_plan) if steps else None
 
         def body(play, step):
             play, seen = rollout.advance(play, step, env, policy, params)
@@ -56,7 +56,7 @@ def play_chunk(seeds, indices, count, params, *, env, policy, num_steps, steps) 
             took = seen.valid & in_plan
             chosen = [seen.action == a for a in range(env.num_actions)]
             choices = _watch([*chosen, seen.invalid], took)
-            return play, (_watch(env.variables(seen.state), took), choices)
+            return play, (_watch(env.variables(seen.state, params), took), choices)
 
         play, watched = jax.lax.scan(body, play, jnp.arange(num_steps, dtype=jnp.int32))
         return rollout.finish(play, env, params), (first, watched)

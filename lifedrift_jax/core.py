@@ -114,11 +114,11 @@ class Env(Generic[State, Params, Noise]):
         """Observation of a state: float32, inside `observation_space(params)`."""
         raise self._undefined("observe(state, params)")
 
-    def variables(self, state: State) -> tuple[jax.Array, ...]:
+    def variables(self, state: State, params: Params) -> tuple[jax.Array, ...]:
         """Scalars worth plotting, named by `variable_names`."""
         return ()
 
-    def events(self, state: State) -> tuple[jax.Array, ...]:
+    def events(self, state: State, params: Params) -> tuple[jax.Array, ...]:
         """() bools about the episode so far, named by `event_names`."""
         return ()
 

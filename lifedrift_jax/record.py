@@ -98,9 +98,11 @@ def _steps(
     describe = family_module(env, "describe")
 
     def shown(state: Any) -> dict[str, Any]:
-        variables = dict(zip(env.variable_names, map(float, env.variables(state)), strict=True))
+        variables = dict(
+            zip(env.variable_names, map(float, env.variables(state, params)), strict=True)
+        )
         view = describe.observation(state, params, task_id=env_id)
-        events = dict(zip(env.event_names, map(bool, env.events(state)), strict=True))
+        events = dict(zip(env.event_names, map(bool, env.events(state, params)), strict=True))
         return {"variables": variables, "events": events, "view": view}
 
     _, state = env.reset(rng.reset_key(key), params)

@@ -111,7 +111,7 @@ def finish(play: Play, env: Env, params: Any) -> Outcome:
         play.episode_return,
         play.length,
         env.is_terminal(play.state, params),
-        env.events(play.state),
+        env.events(play.state, params),
     )
 
 

@@ -209,7 +209,7 @@ def check_spaces(trial: Trial) -> None:
         _require_count("observation_names", env.observation_names, shape[0])
     first = _take(seen.state, 0)
     for names in ("variable", "event"):
-        values = jax.eval_shape(getattr(env, f"{names}s"), first)
+        values = jax.eval_shape(getattr(env, f"{names}s"), first, trial.params)
         _require_count(f"{names}_names", getattr(env, f"{names}_names"), len(values))
     n = env.action_space(trial.params).n
     _require(n == env.num_actions, f"action_space has n = {n}: the mask has {env.num_actions}")

@@ -76,7 +76,7 @@ class Match(Env):
     def observation_space(self, params):
         return Box(0.0, 1.0, (2,))
 
-    def events(self, state):
+    def events(self, state, params):
         return (state.hits == state.step,)
 
     def score(self, state, params):
@@ -140,7 +140,7 @@ class Pick(Env):
     def observation_space(self, params):
         return Box(0.0, 1.0, (5, 2))
 
-    def events(self, state):
+    def events(self, state, params):
         return (state.hits == state.step,)
 
     def score(self, state, params):

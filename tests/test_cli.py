@@ -99,7 +99,9 @@ def test_rollout_json_replays_from_its_own_draws(capsys):
         assert env.action_names[action] == step["action"]
         after = env.advance(state, action, noise, params)
         assert float(after.reward) == step["reward"]
-        seen = dict(zip(env.variable_names, map(float, env.variables(after.state)), strict=True))
+        seen = dict(
+            zip(env.variable_names, map(float, env.variables(after.state, params)), strict=True)
+        )
         assert seen == step["variables"]
         state, total = after.state, total + np.float32(step["reward"])
     assert float(env.grade(state, params)) == record["score"]

@@ -79,10 +79,10 @@ class Walk(Env[State, Params, Noise]):
         in_range = (action >= 0) & (action < self.num_actions)
         return in_range & ((action != 0) | (state.position > 0))
 
-    def variables(self, state):
+    def variables(self, state, params):
         return (state.position,)
 
-    def events(self, state):
+    def events(self, state, params):
         return (state.position <= 0,)
 
     def score(self, state, params):

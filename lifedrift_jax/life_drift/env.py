@@ -60,15 +60,15 @@ class LifeDrift(Env[State, Params, Noise]):
         phase = dynamics.day_phase(state.step, params.max_steps).astype(jnp.float32) / last_phase
         # Times 1/n: a division by n may round differently alone and under vmap.
         fraction = state.step.astype(jnp.float32) * (1 / params.max_steps.astype(jnp.float32))
-        values = [x.astype(jnp.float32) for x in self.variables(state)]
+        values = [x.astype(jnp.float32) for x in self.variables(state, params)]
         task = [(params.task == i).astype(jnp.float32) for i in range(len(tables.TASKS))]
         return jnp.stack([*values, phase, fraction, *task])
 
-    def variables(self, state: State) -> tuple[jax.Array, ...]:
+    def variables(self, state: State, params: Params) -> tuple[jax.Array, ...]:
         """alignment, drift, energy, fatigue, focus, each () float in [0, 1]."""
         return state.alignment, state.drift, state.energy, state.fatigue, state.focus
 
-    def events(self, state: State) -> tuple[jax.Array, ...]:
+    def events(self, state: State, params: Params) -> tuple[jax.Array, ...]:
         """() bool: the cascade has struck in some step."""
         return (state.cascade_steps > 0,)
 

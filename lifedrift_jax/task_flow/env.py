@@ -90,16 +90,16 @@ class TaskFlow(Env[State, Params, Noise]):
         columns += [jnp.broadcast_to(x, (tables.SLOTS,)) for x in _globals(state, params)]
         return jnp.stack([x.astype(jnp.float32) for x in columns], axis=-1)
 
-    def variables(self, state: State) -> tuple[jax.Array, ...]:
+    def variables(self, state: State, params: Params) -> tuple[jax.Array, ...]:
         """energy, budget, health; then counts of items queued, completed, failed (or late)."""
         completed = graders.count(state.status == tables.COMPLETED)
         queue = graders.count(actions.in_queue(state))
         return state.energy, state.budget, state.health, queue, completed, graders.lost(state)
 
-    def events(self, state: State) -> tuple[jax.Array, ...]:
+    def events(self, state: State, params: Params) -> tuple[jax.Array, ...]:
         """() bools: every item is completed; health is below 0.3."""
         served = (state.status == tables.EMPTY) | (state.status == tables.COMPLETED)
-        return jnp.all(served), state.health < tables.RULES["collapse_health"]
+        return jnp.all(served), state.health < params.collapse_health
 
     def observation_space(self, params: Params) -> Box:
         """[12, 27] float32 in [-1, 1]."""

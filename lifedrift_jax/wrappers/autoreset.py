@@ -121,13 +121,13 @@ class BatchAutoReset(AutoReset):
         """[B, ...] observations."""
         return jax.vmap(self.env.observe, (0, None))(state, params)
 
-    def variables(self, state: Any) -> tuple[jax.Array, ...]:
+    def variables(self, state: Any, params: Any) -> tuple[jax.Array, ...]:
         """Scalars worth plotting, [B] each."""
-        return jax.vmap(self.env.variables)(state)
+        return jax.vmap(self.env.variables, (0, None))(state, params)
 
-    def events(self, state: Any) -> tuple[jax.Array, ...]:
+    def events(self, state: Any, params: Any) -> tuple[jax.Array, ...]:
         """Facts about the episodes so far, [B] bool each."""
-        return jax.vmap(self.env.events)(state)
+        return jax.vmap(self.env.events, (0, None))(state, params)
 
     def score(self, state: Any, params: Any) -> jax.Array:
         """[B] grades."""

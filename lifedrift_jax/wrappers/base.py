@@ -83,13 +83,13 @@ class Wrapper(Env[Any, Any, Any]):
         """See `Env.observe`."""
         return self.env.observe(self.inner_state(state), params)
 
-    def variables(self, state: Any) -> tuple[jax.Array, ...]:
+    def variables(self, state: Any, params: Any) -> tuple[jax.Array, ...]:
         """See `Env.variables`."""
-        return self.env.variables(self.inner_state(state))
+        return self.env.variables(self.inner_state(state), params)
 
-    def events(self, state: Any) -> tuple[jax.Array, ...]:
+    def events(self, state: Any, params: Any) -> tuple[jax.Array, ...]:
         """See `Env.events`."""
-        return self.env.events(self.inner_state(state))
+        return self.env.events(self.inner_state(state), params)
 
     def score(self, state: Any, params: Any) -> jax.Array:
         """See `Env.score`."""

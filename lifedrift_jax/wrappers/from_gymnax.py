@@ -163,11 +163,11 @@ class FromGymnax(Env[FromGymnaxState, FromGymnaxParams, jax.Array]):
         """gymnax's observation, float32; of a Discrete space () int32."""
         return state.obs
 
-    def variables(self, state: FromGymnaxState) -> tuple[jax.Array, ...]:
+    def variables(self, state: FromGymnaxState, params: FromGymnaxParams) -> tuple[jax.Array, ...]:
         """() float32: the return so far."""
         return (state.episode_return,)
 
-    def events(self, state: FromGymnaxState) -> tuple[jax.Array, ...]:
+    def events(self, state: FromGymnaxState, params: FromGymnaxParams) -> tuple[jax.Array, ...]:
         """() bool: the time limit has cut the episode."""
         return (state.truncated,)
 

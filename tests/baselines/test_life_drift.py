@@ -58,7 +58,7 @@ def test_observation_gives_back_the_state_for_every_horizon_and_step():
         variables = dict(zip(VARIABLES, values, strict=True))
         state = replace(life_drift.initial_state(task), step=step, **variables)
         back = state_from_observation(ENV.observe(state, task), task)
-        return back.step, jnp.stack(ENV.variables(back))
+        return back.step, jnp.stack(ENV.variables(back, task))
 
     seen_steps, seen_values = there_and_back(*pairs, values)
     assert (np.asarray(seen_steps) == pairs[0]).all()

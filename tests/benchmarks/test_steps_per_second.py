@@ -107,7 +107,7 @@ def test_numpy_restatement_agrees_with_ours_on_the_same_draws(task):
         paid = restated.step(action, uniforms)
         step = advance(state, action, noise_from_uniforms(uniforms), params)
         state, total = step.state, total + step.reward
-        np.testing.assert_allclose(restated.x, np.stack(env.variables(state)), atol=2e-6)
+        np.testing.assert_allclose(restated.x, np.stack(env.variables(state, params)), atol=2e-6)
         np.testing.assert_allclose(paid, step.reward, atol=2e-6)
     np.testing.assert_allclose(restated.returns, total, atol=1e-5)
     np.testing.assert_array_equal(restated.cascade_steps, state.cascade_steps)

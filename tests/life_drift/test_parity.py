@@ -42,7 +42,7 @@ def _replay(params, actions, uniforms):
         moved = ENV.advance(state, action, life_drift.noise_from_uniforms(draws), params)
         state = moved.state
         seen = Replay(
-            states=jnp.stack(ENV.variables(state)),
+            states=jnp.stack(ENV.variables(state, params)),
             rewards=moved.reward,
             phases=life_drift.day_phase(state.step, params.max_steps),
             cascade_steps=state.cascade_steps,

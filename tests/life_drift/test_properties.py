@@ -34,7 +34,7 @@ def state_with(values, step=0, params=LONG):
 
 
 def values_of(state):
-    return [float(x) for x in ENV.variables(state)]
+    return [float(x) for x in ENV.variables(state, LONG)]
 
 
 @settings(deadline=None)

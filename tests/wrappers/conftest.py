@@ -50,15 +50,15 @@ class Walk(Env[WalkState, WalkParams, jax.Array]):
         return WalkState(position, state.time + 1), position - state.position
 
     def is_terminal(self, state, params):
-        return self.events(state)[0] | (state.time >= params.max_steps)
+        return self.events(state, params)[0] | (state.time >= params.max_steps)
 
     def observe(self, state, params):
         return jnp.stack([state.position, state.time.astype(jnp.float32) / 64])
 
-    def variables(self, state):
+    def variables(self, state, params):
         return (state.position,)
 
-    def events(self, state):
+    def events(self, state, params):
         return ((state.position <= 0) | (state.position >= 1),)
 
     def action_mask(self, state, params):

@@ -180,8 +180,10 @@ def test_the_batchs_other_methods_are_those_of_its_envs(walk, inputs):
         chex.assert_trees_all_equal(mask, env.action_mask(state, params))
         legal = batch.is_legal(states, actions[0], params)[i]
         assert bool(legal) == bool(mask[actions[0, i]])
-        chex.assert_trees_all_equal(batch.variables(states)[0][i], env.variables(state)[0])
-        assert not batch.events(states)[0][i] and not batch.is_terminal(states, params)[i]
+        chex.assert_trees_all_equal(
+            batch.variables(states, params)[0][i], env.variables(state, params)[0]
+        )
+        assert not batch.events(states, params)[0][i] and not batch.is_terminal(states, params)[i]
     empty = batch.empty_info(params, batch_size=8)
     step = batch.step(reset_keys, states, actions[0], params)
     chex.assert_trees_all_equal_shapes_and_dtypes(empty, step.info)
