@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 
 from lifedrift_jax import rollout, summary
-from lifedrift_jax.core import Env
 from lifedrift_jax.rng import IMPLEMENTATION, episode_key
 from lifedrift_jax.summary import Totals
 
@@ -23,12 +22,6 @@ class Chunk(NamedTuple):
 
     totals: Totals
     outcome: rollout.Outcome
-
-
-def return_bounds(env: Env, num_steps: int) -> tuple[float, float]:
-    """Bounds of an episode's return, those of the return's histogram."""
-    low, high = env.reward_range
-    return low * num_steps, high * num_steps
 
 
 @partial(jax.jit, static_argnames=("env", "policy", "num_steps", "steps"))
@@ -103,7 +96,7 @@ def _measure(outcome, watched, in_plan, env, num_steps) -> Totals:
         length=summary.moments(length, counted),
         score_bins=summary.histogram(outcome.score, counted, (0.0, 1.0)),
         return_bins=summary.histogram(
-            outcome.episode_return, counted, return_bounds(env, num_steps)
+            outcome.episode_return, counted, env.return_bounds(num_steps)
         ),
         low=jnp.min(jnp.where(counted, graded, jnp.inf), axis=1),
         high=jnp.max(jnp.where(counted, graded, -jnp.inf), axis=1),

@@ -122,6 +122,11 @@ class Env(Generic[State, Params, Noise]):
         """() bools about the episode so far, named by `event_names`."""
         return ()
 
+    def return_bounds(self, num_steps: int) -> tuple[float, float]:
+        """Bounds of the return of so many steps, those of its histogram in a sweep."""
+        low, high = self.reward_range
+        return low * num_steps, high * num_steps
+
     def observation_space(self, params: Params) -> Space:
         """Space of observations."""
         raise self._undefined("observation_space(params)")

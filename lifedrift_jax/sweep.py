@@ -21,7 +21,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from lifedrift_jax import rollout, summary
-from lifedrift_jax.chunk import Chunk, play_chunk, return_bounds
+from lifedrift_jax.chunk import Chunk, play_chunk
 from lifedrift_jax.core import Env, Policy, horizon, positive
 from lifedrift_jax.rng import SEED_LIMIT, checked_seed
 from lifedrift_jax.run_folder import RunFolder
@@ -124,7 +124,7 @@ def sweep(
     assert totals is not None  # a plan has at least one episode
     names = {"events": env.event_names, "actions": env.action_names}
     names["variables"] = env.variable_names
-    result = summary.summarise(totals, description, names, return_bounds(env, num_steps))
+    result = summary.summarise(totals, description, names, env.return_bounds(num_steps))
     if folder is not None:
         folder.save_json("summary.json", result.to_dict())
         played = plan.num_episodes - min(first_chunk * size, plan.num_episodes)

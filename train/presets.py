@@ -12,8 +12,12 @@ Without normalised observations, agents of long_term_stability stay at a policy 
 
 TaskFlow, version 0: the best greedy score on medium and hard among learning rates of 1e-3 to
 4e-3, entropies of 0.01 to 0.05 and widths of 32 and 64, with the encoder `items`, for which
-the order of the items is nothing (1 million steps an agent).
+the order of the items is nothing (1 million steps an agent). On easy, whose best plays lie
+close together, these agents stay below the heuristic; four times as many environments and
+normalised observations lift them above it (4 million steps an agent).
 """
+
+from dataclasses import replace
 
 from lifedrift_jax.names import unknown
 from lifedrift_jax.registry import resolve
@@ -53,13 +57,18 @@ _TASK_FLOW = (
     ),
 )
 
+_TASK_FLOW_EASY = (
+    replace(_TASK_FLOW[0], num_envs=1024, minibatches=8, normalize_observations=True),
+    _TASK_FLOW[1],
+)
+
 # Environment id -> sizes and numbers; for Life Drift of the objective `reward`, for TaskFlow
 # of the objective `grade`.
 PRESETS: dict[str, tuple[PPOConfig, Hyper]] = {
     "life_drift/drift_correction-v0": _LIFE_DRIFT,
     "life_drift/energy_balance-v0": _LIFE_DRIFT,
     "life_drift/long_term_stability-v0": _LIFE_DRIFT,
-    "task_flow/easy-v0": _TASK_FLOW,
+    "task_flow/easy-v0": _TASK_FLOW_EASY,
     "task_flow/medium-v0": _TASK_FLOW,
     "task_flow/hard-v0": _TASK_FLOW,
 }

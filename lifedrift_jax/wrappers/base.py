@@ -83,6 +83,10 @@ class Wrapper(Env[Any, Any, Any]):
         """See `Env.observe`."""
         return self.env.observe(self.inner_state(state), params)
 
+    def return_bounds(self, num_steps: int) -> tuple[float, float]:
+        """See `Env.return_bounds`."""
+        return self.env.return_bounds(num_steps)
+
     def variables(self, state: Any, params: Any) -> tuple[jax.Array, ...]:
         """See `Env.variables`."""
         return self.env.variables(self.inner_state(state), params)
