@@ -30,7 +30,10 @@ __all__ = [
     "step_key",
 ]
 
-_SUBMODULES = ("baselines", "life_drift", "rollout", "sweep", "task_flow", "testing", "wrappers")
+_SUBMODULES = (
+    *("baselines", "life_drift", "life_stack", "rollout"),
+    *("sweep", "task_flow", "testing", "wrappers"),
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -145,7 +145,7 @@ def show_rollout(command: Rollout) -> None:
     records = []
     for env_id in _expanded(command.ids):
         env, params = _make(env_id, command.set)
-        policy = make_policy(command.policy, env)
+        policy = make_policy(command.policy, env, params)
         seed = _tables(env, "DEFAULT_SEED", 0) if command.seed is None else command.seed
         records.append(episode_record(env, policy, params, seed, command.index, env_id))
     if command.json:
@@ -269,7 +269,7 @@ def _runs(command: Sweep) -> list[Run]:
             episodes = int(count) if at else command.episodes
             if episodes < 1:
                 raise ValueError(f"episodes is {episodes}: it must be at least 1")
-            run = Run(env_id, env, params, make_policy(name, env), episodes)
+            run = Run(env_id, env, params, make_policy(name, env, params), episodes)
             if runs.setdefault((env_id, run.policy.name), run) is not run:
                 raise ValueError(f"--policy names {run.policy.name} twice")
     if not runs:
@@ -279,11 +279,9 @@ def _runs(command: Sweep) -> list[Run]:
 
 def _make(env_id: str, texts: Settings) -> tuple[Any, Any]:
     """Env and params, with what --set says replaced."""
-    from lifedrift_jax.registry import make, override
+    from lifedrift_jax.registry import make
 
-    overrides = settings("--set", texts)
-    env, params = make(env_id)
-    return env, override(params, **overrides)
+    return make(env_id, **settings("--set", texts))
 
 
 def _expanded(names: Sequence[str]) -> list[str]:

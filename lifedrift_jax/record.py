@@ -96,6 +96,7 @@ def _steps(
 ) -> dict[str, Any]:
     """The start and the steps of an episode, its actions replayed."""
     describe = family_module(env, "describe")
+    names = describe.action_names(params)
 
     def shown(state: Any) -> dict[str, Any]:
         variables = dict(
@@ -112,7 +113,7 @@ def _steps(
         step = env.step(step_key, state, action, params)
         known = 0 <= action < env.num_actions
         told = {
-            "action": env.action_names[action] if known else None,
+            "action": names[action] if known else None,
             "action_index": int(action),
             "draws": _plain(env.draw(step_key)),
             "reward": float(step.reward),

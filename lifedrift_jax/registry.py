@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -14,11 +15,23 @@ import numpy as np
 
 from lifedrift_jax.core import Env
 
-# id -> "module:function"; the function takes the task's name and returns (env, params)
+# id -> "module:function"; the function takes the id, and perhaps options, and returns (env, params)
 _REGISTRY: dict[str, str] = {
     "life_drift/drift_correction-v0": "lifedrift_jax.life_drift:make",
     "life_drift/energy_balance-v0": "lifedrift_jax.life_drift:make",
     "life_drift/long_term_stability-v0": "lifedrift_jax.life_drift:make",
+    "life_stack/flight_crisis-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/code_merge_crisis-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/train_delay-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/car_breakdown-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/rideshare_surge-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/transit_strike-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/career-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/finances-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/relationships-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/physical_health-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/mental_wellbeing-v0": "lifedrift_jax.life_stack:make",
+    "life_stack/time-v0": "lifedrift_jax.life_stack:make",
     "task_flow/easy-v0": "lifedrift_jax.task_flow:make",
     "task_flow/medium-v0": "lifedrift_jax.task_flow:make",
     "task_flow/hard-v0": "lifedrift_jax.task_flow:make",
@@ -36,7 +49,8 @@ def register(env_id: str, entry_point: str) -> None:
 
     Args:
         env_id: `family/task-vN`, not yet taken.
-        entry_point: `"module:function"`; `function(env_id)` returns (env, params).
+        entry_point: `"module:function"`; `function(env_id)` returns (env, params); further
+            parameters that it has are options of `make`.
 
     Raises:
         ValueError: the id or the entry point has another form, or the id is taken.
@@ -73,7 +87,8 @@ def make(env_id: str, **overrides: Any) -> tuple[Env, Any]:
         env_id: `family/task-vN`; without `-vN` the highest registered version.
         **overrides: params fields to replace, such as `cascade_threshold=0.9`, or by a dotted
             name inside a nested field: `make(env_id, **{"reward.alignment": 0.5})`. Values are
-            cast to the field's dtype; they must have its shape and be finite.
+            cast to the field's dtype; they must have its shape and be finite. Some families
+            have options beside: `make("life_stack/train_delay-v0", difficulty=5)`.
 
     Returns:
         (env, params). Equal ids give equal (hashable) envs, which share compilations.
@@ -83,7 +98,10 @@ def make(env_id: str, **overrides: Any) -> tuple[Env, Any]:
     """
     env_id = resolve(env_id)
     module, _, function = _REGISTRY[env_id].partition(":")
-    env, params = getattr(importlib.import_module(module), function)(env_id)
+    entry_point = getattr(importlib.import_module(module), function)
+    known = list(inspect.signature(entry_point).parameters)[1:]
+    options = {name: overrides.pop(name) for name in known if name in overrides}
+    env, params = entry_point(env_id, **options)
     return env, override(params, **overrides)
 
 

@@ -58,7 +58,12 @@ _TASK_FLOW = (
 )
 
 _TASK_FLOW_EASY = (
-    replace(_TASK_FLOW[0], num_envs=1024, minibatches=8, normalize_observations=True),
+    replace(
+        _TASK_FLOW[0],
+        num_envs=1024,
+        minibatches=8,
+        normalize_observations=True,
+    ),
     _TASK_FLOW[1],
 )
 

@@ -5,6 +5,7 @@ and the registry. It offers, outside compiled code and for one episode at a time
 
     observation(state, params, ..., task_id=None) -> dict   the agent's view, plain Python
     paragraph(state, params, ..., task_id=None) -> str      the same as text to read
+    action_names(params) -> tuple of names                  of all actions, in index order
     legal_actions(state, params) -> list of names           in index order
     checked_action(action, state, params) -> index          or ValueError with the legal ones
     grade_components(state, params) -> dict                 name -> weight and value
@@ -107,6 +108,11 @@ def paragraph(
         recent_actions=_listed(seen["recent_actions"]),
         threshold=float(params.cascade_threshold),
     )
+
+
+def action_names(params: Params) -> tuple[str, ...]:
+    """Names of all actions, the same for every task."""
+    return tuple(ACTIONS)
 
 
 def legal_actions(state: State, params: Params) -> list[str]:

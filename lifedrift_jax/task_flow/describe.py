@@ -1,6 +1,6 @@
 """TaskFlow in words: observations, actions and grades for people, servers and agents.
 
-The same six functions as in every family's `describe` (see `life_drift.describe`), outside
+The same seven functions as in every family's `describe` (see `life_drift.describe`), outside
 compiled code and for one episode at a time. All words follow from the numbers of a state, so
 `observation` and `paragraph` take none beside. Dynamics never import this module.
 """
@@ -161,6 +161,11 @@ def paragraph(state: State, params: Params, task_id: str | None = None) -> str:
         lines += [words.LINE.format_map(i | {"domain": spaced(i["domain"])}) for i in items]
     lines += [] if view["tasks"] else [words.NO_QUEUE]
     return "\n".join([*lines, words.LAST_ACTION.format_map(view)])
+
+
+def action_names(params: Params) -> tuple[str, ...]:
+    """Names of all 48 actions, the same for every tier."""
+    return actions.NAMES
 
 
 def legal_actions(state: State, params: Params) -> list[str]:
