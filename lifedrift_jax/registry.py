@@ -80,7 +80,7 @@ def resolve(env_id: str) -> str:
     raise ValueError(f"no environment {env_id!r}: {hint}")
 
 
-def make(env_id: str, **overrides: Any) -> tuple[Env, Any]:
+def make(env_id: str, /, **overrides: Any) -> tuple[Env, Any]:
     """An environment and its default params, leaves float32 and int32.
 
     Args:

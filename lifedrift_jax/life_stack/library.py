@@ -17,12 +17,12 @@ from importlib import resources
 from lifedrift_jax.life_stack.library_table import DECOYS, TABLE, Crisis, Turn, Way
 from lifedrift_jax.life_stack.library_texts import DECOY_TEXTS, TEXTS, Texts
 from lifedrift_jax.life_stack.schema import ExoEvent, Milestone, Route, Task
-from lifedrift_jax.life_stack.tables import MISSED_DEADLINE
+from lifedrift_jax.life_stack.tables import MISSED_DEADLINE, TASKS
 from lifedrift_jax.names import unknown
 
 FILE = "life_stack.json"  # written by benchmarks/solve_life_stack.py
 DIFFICULTIES = range(1, 6)
-NAMES = tuple(TABLE)
+NAMES = tuple(TASKS)
 
 
 def build(name: str, difficulty: int | None = None) -> Task:
@@ -39,7 +39,7 @@ def build(name: str, difficulty: int | None = None) -> Task:
         ValueError: no such task, or a difficulty out of range.
     """
     row, level = _checked(name, difficulty)
-    texts, harder = TEXTS[name], level - row.difficulty
+    texts, harder = TEXTS[name], level - TASKS[name].difficulty
     usual = row.length + row.spare
     deadline = usual - harder
     world = _world(row)
@@ -95,7 +95,7 @@ def _checked(name: str, difficulty: int | None) -> tuple[Crisis, int]:
     """The row of a task, and the difficulty."""
     if name not in NAMES:
         raise unknown("built-in task", name, NAMES)
-    level = TABLE[name].difficulty if difficulty is None else difficulty
+    level = TASKS[name].difficulty if difficulty is None else difficulty
     if isinstance(level, bool) or level not in DIFFICULTIES:
         raise ValueError(f"difficulty is {level!r}: it must be a whole number from 1 to 5")
     return TABLE[name], int(level)

@@ -46,7 +46,6 @@ class Crisis(NamedTuple):
     world: Values = NOTHING  # other keys, beside flags and keys of success
     traps: Mapping[str, str] = {}  # decoy -> routes that it closes
     visible: str | None = None  # keys of the world; by default all
-    difficulty: int = 3  # its own
     spare: int = 3  # steps from `length` to the deadline
     late: int = 0  # steps from the deadline to the horizon
     decoys: int = 2
@@ -72,7 +71,7 @@ TABLE = {
         "lounge_full": Turn(8, "wait_lounge", {"lounge_access": False}),
     }, {"card_available": {True: 1}}, {"lounge_access": True},
         {"ask_around": "rebook_premium wait_lounge"},
-        visible="lounge_access", difficulty=4, spare=18, late=10, decoys=0),
+        visible="lounge_access", spare=18, late=10, decoys=0),
 
     "code_merge_crisis": Crisis(1250, 2, "outage_over", {
         "revert_commit": Way("delegate communicate", 1.5, 1.0, "outage_over", "hotfix",
@@ -80,7 +79,7 @@ TABLE = {
         "hotfix": Way("communicate spend", 3.0, 2.0, "outage_over", "revert_commit",
                       needs={"on_call_status": "alert"}, flag="bug_resolved"),
     }, {}, {"on_call_status": {"alert": 3, "asleep": 2}}, {}, {"ask_around": "hotfix"},
-        visible="outage_over", difficulty=4, spare=6, late=2, decoys=0),
+        visible="outage_over", spare=6, late=2, decoys=0),
 
     # Dialling in brings the organiser online, but gives up the ride. Whether it takes that has
     # to be known before the train is in the tunnel.

@@ -1,5 +1,29 @@
 """The words and limits of LifeStack, as tables. Plain Python, no JAX."""
 
+from typing import NamedTuple
+
+
+class Builtin(NamedTuple):
+    """A built-in task; what it says is in `library_table`."""
+
+    difficulty: int  # its own, in [1, 5]
+
+
+TASKS = {
+    "flight_crisis": Builtin(4),
+    "code_merge_crisis": Builtin(4),
+    "train_delay": Builtin(3),
+    "car_breakdown": Builtin(3),
+    "rideshare_surge": Builtin(3),
+    "transit_strike": Builtin(3),
+    "career": Builtin(3),
+    "finances": Builtin(3),
+    "relationships": Builtin(3),
+    "physical_health": Builtin(3),
+    "mental_wellbeing": Builtin(3),
+    "time": Builtin(3),
+}
+
 # Action types that every task knows; a task may name others.
 TYPES = (
     "inspect",
