@@ -24,6 +24,8 @@ def test_the_python_snippets_run_one_after_the_other(capsys):
     printed = capsys.readouterr().out.split()
     assert abs(float(printed[0]) - 0.722) < 0.001 and abs(float(printed[1]) - 0.722) < 0.001
     assert names["terminated"].all() and names["summary"].episodes == 10_000
+    assert names["played"].invalid_actions == 0 and names["words"].startswith("Task medium.")
+    assert names["crisis"].best_return == 2.5 and names["step"].reward == 0.5
 
 
 def commands():
@@ -37,7 +39,7 @@ def test_the_commands_run(tmp_path, monkeypatch, capsys):
         arguments = shlex.split(line, comments=True)[1:]
         arguments = ["200" if word == "100000" else word for word in arguments]
         assert main(arguments) == 0, capsys.readouterr().err
-    assert len(ran) == 7 and list(tmp_path.rglob("*.png"))
+    assert len(ran) == 9 and list(tmp_path.rglob("*.png"))
 
 
 @pytest.mark.relaxed
