@@ -8,17 +8,23 @@ from typing import Any
 import numpy as np
 
 
+LISTED = 60  # names that an error lists
+
+
 def spaced(name: str) -> str:
     """A name as words: its underscores are spaces."""
     return name.replace("_", " ")
 
 
 def unknown(what: str, value: Any, legal: Iterable[str]) -> ValueError:
-    """The error for a `value` that is no legal `what`: names the closest, lists all."""
+    """The error for a `value` that is no legal `what`: names the closest, lists all but for
+    those that make the line too long.
+    """
     legal = list(legal)
     close = difflib.get_close_matches(value, legal, n=1) if isinstance(value, str) else []
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return ValueError(f"no {what} {value!r}{hint}: use one of {', '.join(legal)}")
+    listed = legal if len(legal) <= LISTED else [*legal[:12], f"... ({len(legal)} in all)"]
+    return ValueError(f"no {what} {value!r}{hint}: use one of {', '.join(listed)}")
 
 
 def checked_index(what: str, value: Any, legal: Sequence[str]) -> int:

@@ -58,13 +58,14 @@ def episode_record(
 def log_lines(record: dict[str, Any]) -> list[str]:
     """An `episode_record` as log lines: [START], a [STEP] for each step, [END].
 
-    "success" says that the episode came to its end; scores and rewards have two decimals.
+    "success" says that the family's event of this name happened, or, where there is none, that
+    the episode came to its end; scores and rewards have two decimals.
     """
     steps = record["steps"]
     rewards = [f"{step['reward']:.2f}" for step in steps]
     first = {"task": record["env"], "env": "lifedrift_jax", "model": record["policy"]}
     last = {
-        "success": str(record["finished"]).lower(),
+        "success": str(record["events"].get("success", record["finished"])).lower(),
         "steps": len(steps),
         "score": f"{record['score']:.2f}",
         "rewards": ",".join(rewards),

@@ -3,9 +3,9 @@
 A task has n routes in random slots. Real routes set one of two keys of success, both of which
 are needed, and pay a reward and a milestone; decoys pay little and set neither. A route
 closes another with a certain chance when it completes, and events close routes at certain
-steps. Some real routes have a precondition on a hidden key, which is true with a certain
-chance at the start and may become true later by an event. Two real routes for different
-keys of success stay open for each other, so every task can be solved.
+steps. Some real routes have a precondition on a hidden key, which is true at the start with a
+certain chance; for each there is another route that pays little and makes it true. Two real
+routes for different keys of success stay open for each other, so every task can be solved.
 """
 
 from collections.abc import Iterable
@@ -48,10 +48,10 @@ class Knobs:
     """How hard generated tasks are. Sizes, so other knobs are another compilation.
 
     Attributes:
-        routes: real routes, from 3 + hidden on.
+        routes: real routes, at least 3 and at least 2 + 2 hidden.
         decoys: routes that pay little and serve nothing; with `routes` at most 8.
         hidden: hidden keys, in [0, 2].
-        events: events that close a route, in [0, 6].
+        events: events that close a route, in [0, 8].
         closing: chance that a route closes another, in [0, 1].
         horizon: longest horizon, in [5, 16]; tasks have between 4 and so many steps.
     """
@@ -67,9 +67,9 @@ class Knobs:
         """Raise ValueError for a knob out of range."""
         for name, low, high in (
             ("hidden", 0, HIDDEN),
-            ("routes", 3 + self.hidden, SLOTS),
+            ("routes", max(3, 2 + 2 * self.hidden), SLOTS),
             ("decoys", 0, SLOTS - self.routes),
-            ("events", 0, EVENTS - HIDDEN),
+            ("events", 0, EVENTS),
             ("closing", 0, 1),
             ("horizon", 5, 16),
         ):
@@ -110,25 +110,25 @@ def draw(key: jax.Array, knobs: Knobs) -> Draft:
     columns = jnp.concatenate(rng.uniform_pairs(rng.part_key(key, 0), 0, 32)).reshape(8, SLOTS)
     place, kind, size, pay, extra = columns[:5, :n]
     when, whom, rest = columns[5:]
-    real, gated = np.arange(n) < knobs.routes, np.arange(n) < knobs.hidden
+    number = np.arange(n)
+    real, gated = number < knobs.routes, number < knobs.hidden
+    pays = real & (gated | (number >= 2 * knobs.hidden))  # neither a decoy nor an enabler
     actions = jnp.where(gated | (size < 0.4), jnp.int32(1), jnp.int32(2))
     horizon = 4 + _integer(rest[0], knobs.horizon - 3)
-    reward = jnp.where(real, _tenths(pay, 5, 30), _tenths(pay, 0, 3))
-    milestone = jnp.where(real, _tenths(extra, 2, 15), 0)
+    reward = jnp.where(pays, _tenths(pay, 5, 30), _tenths(pay, 0, 3))
+    reward = jnp.where(gated, _tenths(pay, 20, 40), reward)
+    milestone = jnp.where(pays, _tenths(extra, 2, 15), 0)
     steps = 1 + _integer(when[: knobs.events], horizon - 1)
     # The last two real routes keep the task solvable: no event closes them.
     target = _integer(whom[: knobs.events], knobs.routes - 2)
     hit = target[:, None] == np.arange(n, dtype=np.int32)[None]  # [events, n]
     until = jnp.min(jnp.where(hit, steps[:, None], horizon), axis=0, initial=knobs.horizon)
-    opens = rest[3 : 3 + knobs.hidden]
     deal = Deal(
         actions=actions,
         value=reward + milestone,
         closes=_closes(rng.part_key(key, 1), n, knobs),
         until=until,
-        chance=_tenths(rest[1 : 1 + knobs.hidden], 3, 7),
-        # Half of them open in time.
-        opens=jnp.minimum(2 + _integer(opens, 2 * horizon - 4), horizon),
+        chance=_tenths(rest[1 : 1 + knobs.hidden], 3, 8),
         horizon=horizon,
     )
     types = jnp.where(actions == 1, _pick(SINGLES, kind), _pick(PAIRS, kind))
@@ -195,6 +195,10 @@ def _routes(draft: Draft, knobs: Knobs) -> Routes:
         gates[number] = _not_true(key)
     for number, writes in enumerate(success):
         clears[number], sets[number] = writes
+    for number, key in enumerate(HIDDEN_KEYS[: knobs.hidden]):
+        opens = _becomes(key, True)
+        clears[knobs.hidden + number] |= opens.clears
+        sets[knobs.hidden + number] |= opens.sets
     # Flags go with the slot, the rest with the route.
     flags = Writes(*(np.stack(x) for x in zip(*(_becomes(f, True) for f in range(n)), strict=True)))
     placed = partial(_placed, slot=draft.slot)
@@ -213,17 +217,14 @@ def _routes(draft: Draft, knobs: Knobs) -> Routes:
 
 
 def _events(draft: Draft, knobs: Knobs) -> Events:
-    """First those that close routes, then those that make a hidden key true."""
-    opens = [_becomes(key, True) for key in HIDDEN_KEYS[: knobs.hidden]]
-    nothing = Writes(*np.zeros((2, CAPACITY.words), np.uint32))
-    rows = [*[nothing] * knobs.events, *opens, *[nothing] * (EVENTS - knobs.events - knobs.hidden)]
-    step = jnp.concatenate([draft.when, draft.deal.opens])
+    """The events, each of which closes a route."""
     closed = jax.vmap(pick, (None, 0))(draft.slot, draft.target).astype(jnp.uint32)
-    unused = jnp.full(EVENTS - step.shape[0], tables.NO_EVENT, jnp.int32)
+    unused = jnp.full(EVENTS - knobs.events, tables.NO_EVENT, jnp.int32)
+    nothing = jnp.zeros((EVENTS, CAPACITY.words), jnp.uint32)
     return Events(
-        step=jnp.concatenate([step, unused]),
+        step=jnp.concatenate([draft.when, unused]),
         probability=jnp.zeros(EVENTS, jnp.float32),
-        writes=Writes(*(jnp.asarray(np.stack(x)) for x in zip(*rows, strict=True))),
+        writes=Writes(nothing, nothing),
         closes=_padded(jnp.uint32(1) << closed, EVENTS),
     )
 

@@ -1,10 +1,10 @@
 """Best expected return of generated tasks: dynamic programming over sets of completed routes.
 
 Value V(t, S, k): at step t, the routes in S completed, and k what is known of each hidden key.
-One route after the other is best, for what is gained depends on when routes complete, and a
-half-done route only delays those that complete before it (the usual exchange of two jobs); a
-route with a hidden precondition takes a single action, so it is never half done. A blind
-attempt that fails closes the route, unless it is rolled back in the next step. Checked against
+One route after the other is best: nothing ever opens with time, so an action on a route that
+completes later may as well come right before it (the usual exchange of two jobs). A route with
+a hidden precondition takes a single action, so it is never half done. A blind attempt that
+fails closes the route, unless it is rolled back in the next step. Checked against
 `beliefs.solve`, which assumes nothing of this.
 """
 
@@ -22,8 +22,8 @@ UNKNOWN, FALSE, TRUE, BURNT = range(4)  # what is known of a hidden key
 class Deal(NamedTuple):
     """A generated task, as this planner sees it: n routes, H hidden keys.
 
-    Route i sets key of success i % 2, if i is below the number of real routes, and for i below
-    H it needs hidden key i and takes a single action.
+    Route i sets key of success i % 2, if i is below the number of real routes. For i below H it
+    needs hidden key i and takes a single action; route H + i makes hidden key i true.
     """
 
     actions: jax.Array  # [n] int32, actions a route takes, 1 or 2
@@ -31,7 +31,6 @@ class Deal(NamedTuple):
     closes: jax.Array  # [n, n] bool, a route (row) closes another (column)
     until: jax.Array  # [n] int32, an event closes it at the start of this step
     chance: jax.Array  # [H] float, that a hidden key is true at the start
-    opens: jax.Array  # [H] int32, step at whose start an event makes it true
     horizon: jax.Array  # () int32
 
 
@@ -63,14 +62,12 @@ def best_return(deal: Deal, real: int, max_horizon: int, inspecting: bool = True
             else:
                 after = jnp.where(deal.actions[route] == 1, one, two)
                 gained = deal.value[route] + _completed(after, route, n)
+                gained = _opened(gained, route - keys) if route < 2 * keys else gained
             fits = ~shut[route] & (step + deal.actions[route] <= last[route])
             value = fence(step >= 0, jnp.where(fits, jnp.maximum(value, gained), value))
         for key in range(keys if inspecting else 0):
             value = jnp.maximum(value, _inspect(deal, key, one))
-        value = jnp.where(ended.reshape(sets) | (step >= deal.horizon), 0, value)
-        for key in range(keys):
-            value = jnp.where(step >= deal.opens[key], _opened(value, key), value)
-        return (value, one), None
+        return (jnp.where(ended.reshape(sets) | (step >= deal.horizon), 0, value), one), None
 
     nothing = jnp.zeros(shape, deal.value.dtype)
     steps = jnp.arange(max_horizon - 1, -1, -1, dtype=jnp.int32)
@@ -106,7 +103,7 @@ def _inspect(deal: Deal, key: int, following: jax.Array) -> jax.Array:
 
 
 def _opened(value: jax.Array, key: int) -> jax.Array:
-    """The value once an event has made a key true, for all to see."""
+    """The value once a key was made true, whatever it was; a burnt route stays closed."""
     true = _known(value, key, TRUE)
     return _by_knowledge((true, true, true, _known(value, key, BURNT)), key)
 
