@@ -15,15 +15,18 @@ import numpy as np
 
 import lifedrift_jax
 from benchmarks import numpy_life_drift
+from lifedrift_jax import rng, rollout
 from lifedrift_jax.baselines import simple
 from lifedrift_jax.chunk import play_chunk
 from lifedrift_jax.core import horizon
 from lifedrift_jax.life_drift import tables
+from lifedrift_jax.life_stack import LifeStack, generate
 from lifedrift_jax.sweep import CHUNKS_IN_FLIGHT, sweep
 
 TASK = "long_term_stability"
 ENV_ID = f"life_drift/{TASK}-v0"
 TASK_FLOW_ID = "task_flow/hard-v0"  # more items than steps, so no step is padding
+LIFE_STACK_ID = "generated tasks"
 NUM_STEPS = tables.TASKS[TASK].max_steps  # of an episode of Life Drift
 GYMNAX_STEPS = 100  # of one call: long enough that its first reset costs gymnax nothing
 GCC = ("gcc", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared")
@@ -75,6 +78,40 @@ def ours(num_envs: int) -> Iterator[Contestant]:
 def task_flow(num_envs: int) -> Iterator[Contestant]:
     """The sweep's compiled program on TaskFlow, actions drawn among the legal ones."""
     yield _program("TaskFlow", TASK_FLOW_ID, num_envs)
+
+
+def life_stack(num_envs: int) -> Iterator[Contestant]:
+    """Random masked play of LifeStack, each env another generated task.
+
+    Only steps before the end of an episode count: their mean number is that of the first call.
+    """
+    env, policy = LifeStack(generate.CAPACITY), simple.random()
+    keys = jax.random.split(jax.random.key(0), num_envs)
+    params = jax.jit(jax.vmap(partial(generate.generate, knobs=generate.Knobs())))(keys)
+    num_steps = horizon(params)
+
+    @jax.jit
+    @jax.vmap
+    def program(key: jax.Array, params) -> tuple[jax.Array, jax.Array, jax.Array]:
+        begun = rollout.start(key, env, policy, params)
+        play, _ = jax.lax.scan(
+            lambda play, step: (rollout.advance(play, step, env, policy, params)[0], None),
+            begun,
+            jnp.arange(num_steps, dtype=jnp.int32),
+        )
+        outcome = rollout.finish(play, env, params)
+        return outcome.score, outcome.episode_return, outcome.length
+
+    def call(seed: int, i: int):
+        root, first = rng.root_key(seed), np.uint32(i * num_envs)
+        indices = first + np.arange(num_envs, dtype=np.uint32)
+        return program(jax.vmap(partial(rng.episode_key, root))(indices), params)
+
+    def play(seed: int, calls: int) -> Means:
+        scores, returns, _ = _last_of(partial(call, seed), calls)
+        return float(scores.mean()), float(returns.mean())
+
+    yield Contestant("LifeStack", "LifeStack", int(call(0, 0)[2].sum()), play)
 
 
 def _program(group: str, env_id: str, num_envs: int, steps: bool = False) -> Contestant:

@@ -21,10 +21,14 @@ from benchmarks import contestants
 from benchmarks.contestants import Contestant, Means
 from benchmarks.machine import ROOT, machine
 
-# Least ours / theirs, best size of each, 2 CPU cores.
-BARS = {"CartPole-v1": 4.0, "C limit": 0.2, "Breakout-MinAtar": 2.0}
-OURS = ("ours", "TaskFlow")
-RIVALS = {"Breakout-MinAtar": "TaskFlow"}  # which of ours a group is compared with, if not "ours"
+# (ours, theirs) -> least ours / theirs, best size of each, 2 CPU cores.
+BARS = {
+    ("ours", "CartPole-v1"): 4.0,
+    ("ours", "C limit"): 0.2,
+    ("TaskFlow", "Breakout-MinAtar"): 2.0,
+    ("LifeStack", "Breakout-MinAtar"): 2.0,
+}
+OURS = ("ours", "TaskFlow", "LifeStack")
 # group: (colour of the Okabe-Ito palette, marker)
 STYLES = {
     "C limit": ("#000000", "s"),
@@ -34,6 +38,7 @@ STYLES = {
     "CartPole-v1": ("#0072B2", "^"),
     "Pendulum-v1": ("#56B4E9", "v"),
     "TaskFlow": ("#D55E00", "*"),
+    "LifeStack": ("#D55E00", "H"),
     "Breakout-MinAtar": ("#0072B2", "P"),
     "NumPy": ("#009E73", "X"),
 }
@@ -89,28 +94,32 @@ def ratios(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for sizes in speed.values():
         sizes["best of each"] = max(sizes.values())
     return [
-        {
-            "ours_over": group,
-            "envs": envs,
-            "ratio": speed[RIVALS.get(group, "ours")][envs] / theirs,
-        }
+        {"ours": ours, "theirs": group, "envs": envs, "ratio": speed[ours][envs] / theirs}
         for group, sizes in speed.items()
         if group not in OURS
+        for ours in rivals(group)
+        if ours in speed
         for envs, theirs in sizes.items()
     ]
 
 
+def rivals(group: str) -> list[str]:
+    """Which of ours a group is compared with: those of its bars, else "ours"."""
+    return [ours for ours, theirs in BARS if theirs == group] or ["ours"]
+
+
 def bars(ratio_list: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Whether each bar is met; `met` is None for a contestant that was not there."""
-    best = {r["ours_over"]: r["ratio"] for r in ratio_list if r["envs"] == "best of each"}
+    best = {(r["ours"], r["theirs"]): r["ratio"] for r in ratio_list if r["envs"] == "best of each"}
     return [
         {
-            "ours_over": group,
+            "ours": ours,
+            "theirs": theirs,
             "bar": bar,
-            "ratio": best.get(group),
-            "met": best[group] >= bar if group in best else None,
+            "ratio": best.get((ours, theirs)),
+            "met": best[ours, theirs] >= bar if (ours, theirs) in best else None,
         }
-        for group, bar in BARS.items()
+        for (ours, theirs), bar in BARS.items()
     ]
 
 
@@ -127,15 +136,15 @@ def print_results(results: list[dict[str, Any]]) -> None:
 def print_ratios(ratio_list: list[dict[str, Any]], bar_list: list[dict[str, Any]]) -> None:
     """Ratios of medians, then the verdict on each bar."""
     sizes = list(dict.fromkeys(r["envs"] for r in ratio_list))
-    print("\nours / theirs".ljust(20), *(f"{size!s:>13}" for size in sizes))
-    for group in dict.fromkeys(r["ours_over"] for r in ratio_list):
-        values = (f"{r['ratio']:13.3f}" for r in ratio_list if r["ours_over"] == group)
-        print(group.ljust(19), *values)
+    print("\nours / theirs".ljust(30), *(f"{size!s:>13}" for size in sizes))
+    for pair in dict.fromkeys((r["ours"], r["theirs"]) for r in ratio_list):
+        values = (r["ratio"] for r in ratio_list if (r["ours"], r["theirs"]) == pair)
+        print(" / ".join(pair).ljust(29), *(f"{value:13.3f}" for value in values))
     print()
     for b in bar_list:
         verdict = {True: "met", False: "NOT met", None: "not measured"}[b["met"]]
         figure = "" if b["ratio"] is None else f" = {b['ratio']:.3f}"
-        print(f"ours / {b['ours_over']}{figure}, bar {b['bar']:g}: {verdict}")
+        print(f"{b['ours']} / {b['theirs']}{figure}, bar {b['bar']:g}: {verdict}")
 
 
 def plot(results: list[dict[str, Any]], path: Path, title: str) -> None:
@@ -186,10 +195,14 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return args
 
 
-def line_up(num_envs: int, library: Any, notes: list[str]) -> Iterator[Contestant]:
-    """All contestants that this machine has; a note for each one missing."""
+def line_up(
+    num_envs: int, chosen: set[str], library: Any, notes: list[str]
+) -> Iterator[Contestant]:
+    """The chosen contestants that this machine has; a note for each one missing."""
     yield from contestants.ours(num_envs)
     yield from contestants.task_flow(num_envs)
+    if "LifeStack" in chosen:  # it plays a call to be made
+        yield from contestants.life_stack(num_envs)
     try:
         yield from contestants.gymnax(num_envs)
     except ImportError:
@@ -204,7 +217,11 @@ def main() -> None:
     args = arguments()
     args.out.mkdir(parents=True, exist_ok=True)
     report: dict[str, Any] = {**machine(), "runs": args.runs}
-    report["envs"] = {"ours": contestants.ENV_ID, "TaskFlow": contestants.TASK_FLOW_ID}
+    report["envs"] = {
+        "ours": contestants.ENV_ID,
+        "TaskFlow": contestants.TASK_FLOW_ID,
+        "LifeStack": contestants.LIFE_STACK_ID,
+    }
     print(f"{report['cpu']}, {report['cores']} cores; JAX on {report['device']}")
     notes: list[str] = []
     results: list[dict[str, Any]] = []
@@ -217,8 +234,8 @@ def main() -> None:
             library = None
             notes.append("C limit left out: no gcc on the path")
         for n in sorted(set(args.envs)):
-            chosen = {"ours", *args.against, *(RIVALS.get(g, "ours") for g in args.against)}
-            group = [c for c in line_up(n, library, notes) if c.group in chosen]
+            chosen = {"ours", *args.against, *(o for g in args.against for o in rivals(g))}
+            group = [c for c in line_up(n, chosen, library, notes) if c.group in chosen]
             rows = [{"envs": n, **row} for row in measure(group, args.runs, args.seconds)]
             print_results(rows)
             results += rows

@@ -261,8 +261,9 @@ def fence(live: jax.Array, tree: Tree) -> Tree:
 
     Args:
         live: () bool, always True at run time but unknown to the compiler and the same for
-            the whole batch, such as a comparison of a parameter. If it is batched, or a
-            constant, the result is the same and only the speed is lost.
+            the whole batch, such as a comparison of a parameter, or `always()` where all of
+            them may be batched. If it is batched, or a constant, the result is the same and
+            only the speed is lost.
         tree: any pytree of arrays.
     """
 
@@ -270,6 +271,11 @@ def fence(live: jax.Array, tree: Tree) -> Tree:
         return jax.lax.cond(live, lambda x: x, lambda x: jax.tree.map(jnp.zeros_like, x), tree)
 
     return jax.lax.platform_dependent(tree, cpu=fenced, default=lambda x: x)
+
+
+def always() -> jax.Array:
+    """() bool, True at run time, which no compiler knows before: for `fence`."""
+    return jax.lax.rng_uniform(jnp.float32(0), jnp.float32(1), ()) >= 0
 
 
 def one_episode(state: Tree) -> Tree:

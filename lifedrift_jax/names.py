@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-
 LISTED = 60  # names that an error lists
 
 

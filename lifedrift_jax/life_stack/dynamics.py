@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from lifedrift_jax import rng
-from lifedrift_jax.core import integer_action, pick, select
+from lifedrift_jax.core import Tree, always, fence, integer_action, pick, select
 from lifedrift_jax.life_stack import actions, graders, tables
 from lifedrift_jax.life_stack.actions import Target, bit, bits
 from lifedrift_jax.life_stack.types import (
@@ -78,14 +78,17 @@ def transition(
     action = integer_action(action)
     target = actions.target(state, action, params, capacity)
     happens, fired = _happening(state, noise, params)
+    happens, fired, target = _fence((happens, fired, target))
     before, undo = (_events(world, happens, params) for world in (state.world, state.undo))
+    before, undo = _fence((before, undo))
     acted, outcome = _act(before, state, target, params)
-    acted = select(target.rolls_back & target.legal, undo, acted)
+    acted, outcome = _fence((select(target.rolls_back & target.legal, undo, acted), outcome))
     step = state.step + 1
     world, undo = (
         _deadline(_milestones(world, target.legal, params), step, params)
         for world in (acted, before)
     )
+    world, undo = _fence((world, undo))
     after = State(
         world=world,
         undo=undo,
@@ -121,7 +124,8 @@ def _act(world: World, state: State, target: Target, params: Params) -> tuple[Wo
     routes, route = params.routes, jnp.maximum(target.route, 0)
     columns = (*(getattr(routes, name) for name in _Effect._fields),)
     row = _Effect(*jax.tree.map(lambda column: pick(column, route), columns))
-    outcome = _outcome(world, state, target, row, params)
+    row = _fence(row)
+    outcome = _fence(_outcome(world, state, target, row, params))
     here, kind = bit(route), bit(jnp.maximum(target.kind, 0))
     completed, burnt = outcome == tables.COMPLETED, outcome == tables.UNKNOWN
     taken = completed | (outcome == tables.PROGRESSED)
@@ -218,6 +222,11 @@ def _reward(
         for a, b in ((after, before), (before, after))
     )
     return new - old + shaped
+
+
+def _fence(x: Tree) -> Tree:
+    """`x`, where several others are computed from it (see `core.fence`)."""
+    return fence(always(), x)
 
 
 def _facts_of(key: jax.Array, params: Params) -> jax.Array:
