@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from lifedrift_jax import __version__
 from lifedrift_jax.commands import CommandLine, Settings, settings
@@ -99,6 +99,18 @@ class Plot:
     """folder with the results of `lifedrift sweep`"""
     out: Path | None = None
     """the picture; by default DIR/sweep.png"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Check a LifeStack task of your own: its faults, its exact optimum, its best play."""
+
+    do: Literal["check"]
+    """what to do with it"""
+    file: Path
+    """the task, JSON or YAML; see lifedrift_jax/data/task.schema.json"""
+    seed: int = 0
+    """seed of what is drawn in the play that is shown, in [0, 2**32)"""
 
 
 def show_envs(command: Envs) -> None:
@@ -245,6 +257,14 @@ def show_plot(command: Plot) -> None:
     print(place)
 
 
+def show_task(command: Task) -> None:
+    """`lifedrift task check`."""
+    from lifedrift_jax import life_stack
+    from lifedrift_jax.task_check import check
+
+    print(*check(life_stack.Task.load(command.file), command.seed), sep="\n")
+
+
 class Run(NamedTuple):
     """One policy on one task."""
 
@@ -316,6 +336,7 @@ LINE = CommandLine(
         Sweep: show_sweep,
         References: show_references,
         Plot: show_plot,
+        Task: show_task,
     },
     resumable=("sweep", "references"),
 )
