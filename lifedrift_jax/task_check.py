@@ -43,7 +43,7 @@ def check(task: Task, seed: int = 0) -> list[str]:
 
 
 def _facts(task: Task) -> list[str]:
-    counts = {
+    counts: dict[str, Sequence | dict] = {
         "routes": task.viable_routes,
         "milestones": task.milestones,
         "events": task.event_schedule,
