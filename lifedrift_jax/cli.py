@@ -123,7 +123,7 @@ def show_envs(command: Envs) -> None:
     for env_id in registered():
         env, params = make(env_id)
         shape = "x".join(map(str, env.observation_space(params).shape))
-        difficulty = _tables(env, "TASKS", {})[_task(env_id)].difficulty
+        difficulty = str(_tables(env, "TASKS", {})[_task(env_id)].difficulty)
         rows.append((env_id, difficulty, horizon(params), shape, env.num_actions))
     columns = ("id", "difficulty", "steps", "observation", "actions")
     if command.json:

@@ -17,7 +17,8 @@ class LegalDiscrete(gymnasium.spaces.Discrete):
     """The actions, of which `sample` draws a legal one unless it is told otherwise.
 
     Attributes:
-        legal: [A] int8, 1 = legal in the env's state; None before the first reset.
+        legal: [A] int8, 1 = legal in the env's state, after an episode's end in its first
+            state; None before the first reset.
     """
 
     legal: np.ndarray | None = None

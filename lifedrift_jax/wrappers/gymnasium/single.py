@@ -66,7 +66,7 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, Any]):
             assert self._seat is not None
             root, episode = self._seat.root, self._seat.episode + 1
         obs, self._seat, self._report = episodes.begin(self.env, root, episode, self.params)
-        self._over = False
+        self._over, self._first = False, np.asarray(self._report.action_mask, np.int8)
         return np.array(obs), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -91,5 +91,6 @@ class GymnasiumEnv(gymnasium.Env[np.ndarray, Any]):
 
     def _info(self) -> dict[str, Any]:
         info = convert.info_arrays(self._report, self._seed)
-        self._actions.legal = info["action_mask"]
+        # What is drawn after the end is played after a reset: there all is not legal any more.
+        self._actions.legal = self._first if self._over else info["action_mask"]
         return {name: value if value.ndim else value.item() for name, value in info.items()}
